@@ -1,0 +1,404 @@
+package team
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// Apply brings the state from the record before r to r. It reports whether it did: a record that the state has already
+// changes nothing. Records must come in the order of their seqs without a gap; who skips one gets a panic, because
+// every later answer would be wrong.
+func (s *State) Apply(r *Record) bool {
+	if r.Seq <= s.seq {
+		return false
+	}
+	if r.Seq != s.seq+1 {
+		panic("team: a record was skipped")
+	}
+	s.seq = r.Seq
+	for _, e := range r.Events {
+		e.apply(s, r)
+	}
+	s.team.UpdatedAt = max(s.team.UpdatedAt, r.At)
+	s.recent.add(r.ID, r.Seq)
+	return true
+}
+
+func (e *TeamCreated) apply(s *State, r *Record) {
+	if s.team.ID != "" {
+		return
+	}
+	s.team = e.Team
+	s.team.CreatedAt = r.At
+	s.join(e.Lead, r)
+}
+
+func (s *State) join(m Member, r *Record) {
+	if s.member(m.Name) != nil {
+		return
+	}
+	m.JoinedAt = r.At
+	m.Inbox = nil
+	if s.named == nil {
+		s.named = map[string]int{}
+	}
+	s.named[m.Name] = len(s.members)
+	s.members = append(s.members, m)
+}
+
+func (e *TeamStatusChanged) apply(s *State, _ *Record) {
+	s.team.Status = e.Status
+	if e.Report != "" {
+		s.team.Report = e.Report
+	}
+}
+
+func (e *TeamCleanedUp) apply(s *State, _ *Record)   { s.team.CleanedUp = true }
+func (e *DelegateChanged) apply(s *State, _ *Record) { s.team.Delegate = e.On }
+func (e *BudgetExhausted) apply(s *State, _ *Record) { s.team.Exhausted = e.What }
+
+func (e *BudgetChanged) apply(s *State, _ *Record) {
+	s.team.Budget = e.Budget
+	s.team.Exhausted = ""
+}
+
+func (e *MemberSpawned) apply(s *State, r *Record) {
+	s.join(e.Member, r)
+	if s.team.Status == TeamPending {
+		s.team.Status = TeamActive
+	}
+}
+
+func (e *MemberAttached) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		m.Host, m.Lease = e.Host, e.Lease
+	}
+}
+
+func (e *MemberStarted) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		m.Session, m.Summary = e.Session, ""
+		if m.Status == Spawning {
+			m.Status = Active
+		}
+	}
+}
+
+func (e *MemberStatusChanged) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		m.Summary = e.Summary
+		if m.Status.Running() && m.Status != ShuttingDown {
+			m.Status = e.Status
+		}
+		if e.Status == Idle {
+			s.setStrikes(hookKey("TeammateIdle", e.Member, ""), 0)
+		}
+	}
+}
+
+func (e *MemberDetached) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		m.Host, m.Summary = "", e.Reason
+		m.Status = Spawning
+		m.Incarnation++
+		m.Shutdown = Shutdown{}
+		s.dropPermissions(m.Name)
+	}
+}
+
+func (e *MemberStopped) apply(s *State, _ *Record) { s.end(e.Member, Stopped, e.Reason) }
+func (e *MemberFailed) apply(s *State, _ *Record)  { s.end(e.Member, Failed, e.Reason) }
+
+func (s *State) end(member string, status MemberStatus, reason string) {
+	if m := s.member(member); m != nil {
+		m.Status, m.Summary, m.Host = status, reason, ""
+		m.Shutdown = Shutdown{}
+		s.dropPermissions(member)
+	}
+}
+
+func (s *State) dropPermissions(member string) {
+	s.permissions = slices.DeleteFunc(s.permissions, func(p Permission) bool { return p.Member == member })
+}
+
+func (e *ModeChanged) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		m.PermissionMode = e.Mode
+	}
+}
+
+func (e *ShutdownRequested) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		m.Shutdown = Shutdown{Request: e.Request, Reason: e.Reason, Deadline: e.Deadline}
+		s.requestSeq++
+	}
+}
+
+func (e *ShutdownAnswered) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		if m.Shutdown.Answer = "rejected"; e.Approved {
+			m.Shutdown.Answer = "approved"
+			m.Status = ShuttingDown
+		}
+	}
+}
+
+func (e *ShutdownWithdrawn) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		m.Shutdown = Shutdown{}
+	}
+}
+
+func (e *PlanSubmitted) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		m.Plan.State, m.Plan.Request, m.Plan.Text, m.Plan.Feedback = "submitted", e.Request, e.Plan, ""
+		s.requestSeq++
+	}
+}
+
+func (e *PlanAnswered) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		m.Plan.Text, m.Plan.Feedback = "", e.Feedback
+		if m.Plan.State = "rejected"; e.Approved {
+			m.Plan.State = "approved"
+		}
+	}
+}
+
+func (e *PermissionRequested) apply(s *State, _ *Record) {
+	s.permissions = append(s.permissions, e.Permission)
+	s.requestSeq++
+}
+
+func (e *PermissionAnswered) apply(s *State, _ *Record) {
+	s.permissions = slices.DeleteFunc(s.permissions, func(p Permission) bool { return p.Request == e.Request })
+}
+
+func (e *UsageReported) apply(s *State, _ *Record) {
+	s.team.Usage.add(e.Usage)
+	if m := s.member(e.Member); m != nil {
+		m.Usage.add(e.Usage)
+	}
+	if t := s.task(e.Task); t != nil {
+		t.Usage.add(e.Usage)
+	}
+}
+
+func (e *HookRejected) apply(s *State, _ *Record) { s.setStrikes(e.Key, e.Count) }
+
+func hookKey(hook, member, about string) string { return hook + "/" + member + "/" + about }
+
+func (s *State) setStrikes(key string, n int64) {
+	if n == 0 || n >= MaxStrikes {
+		delete(s.strikes, key)
+		return
+	}
+	if s.strikes == nil {
+		s.strikes = map[string]int64{}
+	}
+	s.strikes[key] = n
+}
+
+func (e *TaskCreated) apply(s *State, r *Record) {
+	t := e.Task
+	if taskIndex(t.ID) != len(s.tasks) {
+		return
+	}
+	t.CreatedAt, t.UpdatedAt = r.At, r.At
+	t.BlockedBy, t.Blocks = slices.Clone(t.BlockedBy), nil
+	t.Metadata = maps.Clone(t.Metadata)
+	s.tasks = append(s.tasks, t)
+	for _, id := range t.BlockedBy {
+		if b := s.task(id); b != nil {
+			b.Blocks = append(b.Blocks, t.ID)
+		}
+	}
+	s.reindex(len(s.tasks)-1, "")
+	s.setStrikes(hookKey("TaskCreated", r.Actor, t.Subject), 0)
+}
+
+// change applies f to the task and brings up to date what hangs on it.
+func (s *State) change(id string, r *Record, f func(t *Task)) {
+	t := s.task(id)
+	if t == nil {
+		return
+	}
+	before := t.Status
+	f(t)
+	t.UpdatedAt = r.At
+	s.reindex(taskIndex(id), before)
+	if before.open() && !t.Status.open() {
+		s.closed(t)
+	}
+}
+
+func (e *TaskUpdated) apply(s *State, r *Record) {
+	s.change(e.Task, r, func(t *Task) {
+		set := func(to *string, from *string) {
+			if from != nil {
+				*to = *from
+			}
+		}
+		set(&t.Subject, e.Subject)
+		set(&t.Description, e.Description)
+		set(&t.ActiveForm, e.ActiveForm)
+		set(&t.Priority, e.Priority)
+		if e.Owner != nil {
+			if t.Status == InProgress && t.Owner != *e.Owner {
+				t.Status, t.StartedAt = Pending, 0
+				t.Fence++
+			}
+			t.Owner, t.Assigned = *e.Owner, *e.Owner != ""
+		}
+		for key, value := range e.Metadata {
+			if string(value) == "null" {
+				delete(t.Metadata, key)
+				continue
+			}
+			if t.Metadata == nil {
+				t.Metadata = map[string]json.RawMessage{}
+			}
+			t.Metadata[key] = value
+		}
+		for _, id := range e.AddBlockedBy {
+			s.link(id, t.ID, true)
+		}
+		for _, id := range e.RemoveBlockedBy {
+			s.link(id, t.ID, false)
+		}
+		for _, id := range e.AddBlocks {
+			s.link(t.ID, id, true)
+		}
+		for _, id := range e.RemoveBlocks {
+			s.link(t.ID, id, false)
+		}
+	})
+	for _, id := range slices.Concat(e.AddBlocks, e.RemoveBlocks) {
+		if t := s.task(id); t != nil {
+			s.reindex(taskIndex(id), t.Status)
+		}
+	}
+}
+
+// link adds or removes the dependency "blocker blocks waiter", on both of its sides.
+func (s *State) link(blocker, waiter string, add bool) {
+	b, w := s.task(blocker), s.task(waiter)
+	if b == nil || w == nil {
+		return
+	}
+	w.BlockedBy = slices.DeleteFunc(w.BlockedBy, func(id string) bool { return id == blocker })
+	b.Blocks = slices.DeleteFunc(b.Blocks, func(id string) bool { return id == waiter })
+	if add {
+		w.BlockedBy = append(w.BlockedBy, blocker)
+		b.Blocks = append(b.Blocks, waiter)
+	}
+}
+
+func (e *TaskClaimed) apply(s *State, r *Record) {
+	s.change(e.Task, r, func(t *Task) {
+		t.Status, t.Owner, t.Fence, t.StartedAt = InProgress, e.Member, e.Fence, r.At
+		t.Failure = ""
+		t.Attempts++
+	})
+}
+
+func (e *TaskReleased) apply(s *State, r *Record) {
+	s.change(e.Task, r, func(t *Task) {
+		t.Status, t.StartedAt = Pending, 0
+		t.Owner, t.Assigned = e.Owner, e.Owner != ""
+		t.Fence++
+	})
+}
+
+func (e *TaskFailed) apply(s *State, r *Record) {
+	s.change(e.Task, r, func(t *Task) {
+		t.Status, t.StartedAt = Pending, 0
+		t.Failure, t.Result = e.Reason, e.Result
+		t.Failures++
+		t.Fence++
+		if !t.Assigned {
+			t.Owner = ""
+		}
+	})
+}
+
+func (e *TaskCompleted) apply(s *State, r *Record) {
+	s.change(e.Task, r, func(t *Task) {
+		t.Status, t.Result, t.CompletedBy, t.CompletedAt = Completed, e.Result, e.By, r.At
+		t.Failure = ""
+		s.setStrikes(hookKey("TaskCompleted", e.By, t.ID), 0)
+	})
+}
+
+func (e *TaskDeleted) apply(s *State, r *Record) {
+	s.change(e.Task, r, func(t *Task) { t.Status = Deleted })
+}
+
+func (e *MessageSent) apply(s *State, r *Record) {
+	msg := e.Message
+	msg.SentAt = r.At
+	s.messageSeq = max(s.messageSeq, msg.Seq)
+	to := msg.Recipients
+	if len(to) == 0 {
+		to = []string{msg.To}
+	}
+	for _, name := range to {
+		if m := s.member(name); m != nil {
+			m.Inbox = append(m.Inbox, msg.Seq)
+			msg.waiting++
+		}
+	}
+	if msg.waiting > 0 {
+		if s.messages == nil {
+			s.messages = map[int64]*Message{}
+		}
+		s.messages[msg.Seq] = &msg
+	}
+}
+
+func (e *MessagesDelivered) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		s.takeMail(m, e.Seqs)
+		for _, seq := range e.Seqs {
+			m.DeliveredSeq = max(m.DeliveredSeq, seq)
+		}
+	}
+}
+
+func (e *MessagesRead) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		m.ReadSeq = max(m.ReadSeq, e.Through)
+	}
+}
+
+func (e *MessagesReturned) apply(s *State, _ *Record) {
+	if m := s.member(e.Member); m != nil {
+		s.takeMail(m, e.Seqs)
+	}
+}
+
+// takeMail takes these messages out of the inbox of m; a message that no inbox holds leaves the state.
+func (s *State) takeMail(m *Member, seqs []int64) {
+	gone := make(map[int64]bool, len(seqs))
+	for _, seq := range seqs {
+		gone[seq] = true
+	}
+	kept := m.Inbox[:0:0]
+	for _, seq := range m.Inbox {
+		if !gone[seq] {
+			kept = append(kept, seq)
+			continue
+		}
+		if msg := s.messages[seq]; msg != nil {
+			if msg.waiting--; msg.waiting <= 0 {
+				delete(s.messages, seq)
+			}
+		}
+	}
+	m.Inbox = kept
+}
+
+func sortedSeqs(m map[int64]*Message) []int64 {
+	return slices.Sorted(maps.Keys(m))
+}

@@ -1,0 +1,251 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Limits on what a command may carry.
+const (
+	MaxText    = 1 << 20 // bytes of a message, prompt, description, result or plan
+	MaxSubject = 4 << 10 // bytes of a subject and of other short texts
+	MaxStrikes = 10      // rejections of the same thing in a row, after which the lead is told instead
+)
+
+// Command asks for one change. Everything that a decision depends on, apart from the state, is in it.
+type Command struct {
+	ID    string // unique for ever; a repetition with the same id changes nothing
+	Actor string // a member's name, [User], or [Host] with an id
+	At    Time
+	// Incarnation, when not 0, is the one of the actor: a command from an earlier session of the member is refused.
+	Incarnation int64
+	// Lease, when not 0, is the one under which a host acts for the member that the body names.
+	Lease int64
+	Body  Body
+}
+
+// Body says what a command asks for. A kind of command is one struct with the rules for it in its decide method.
+type Body interface {
+	decide(d *decision) error
+}
+
+// Decision is the answer to a command that was not refused.
+type Decision struct {
+	// Record is what to append to the journal. It is nil when nothing is to change.
+	Record *Record
+	// Repeats is the seq of the record that the same command became earlier; 0 for a new one.
+	Repeats int64
+}
+
+// Decide says what c changes. A refusal is an [*Error]. The state is only read.
+func Decide(s *State, c Command) (Decision, error) {
+	if c.ID == "" {
+		return Decision{}, refuse(Invalid, "the command has no id")
+	}
+	if seq := s.recent.seq(c.ID); seq != 0 {
+		return Decision{Repeats: seq}, nil
+	}
+	d := &decision{State: s, Command: c}
+	if err := d.enter(); err != nil {
+		return Decision{}, err
+	}
+	if err := c.Body.decide(d); err != nil {
+		return Decision{}, err
+	}
+	if len(d.events) == 0 {
+		return Decision{}, nil
+	}
+	r := &Record{Seq: s.seq + 1, ID: c.ID, Actor: c.Actor, At: c.At, Events: d.events}
+	clean(r)
+	return Decision{Record: r}, nil
+}
+
+// decision is one run of Decide.
+type decision struct {
+	*State
+	Command
+	actor  *Member // nil for the user and for hosts
+	events []Event
+	sent   int64           // messages among the events
+	asked  int64           // requests among the events
+	ending map[string]bool // members that end with this command
+}
+
+func (d *decision) emit(e ...Event) { d.events = append(d.events, e...) }
+
+// enter checks what holds for every command: that there is a team to act on and that the actor is who may act on it.
+func (d *decision) enter() error {
+	if _, founding := d.Body.(*CreateTeam); founding {
+		return nil
+	}
+	if d.team.ID == "" {
+		return refuse(NotFound, "there is no such team; create it first: cadre create NAME")
+	}
+	if _, cleaning := d.Body.(*CleanUp); !cleaning {
+		switch {
+		case d.team.CleanedUp:
+			return refuse(Finished, "team %s was cleaned up", d.team.Name)
+		case d.team.Status == TeamComplete || d.team.Status == TeamAborted:
+			if _, receiving := d.Body.(mailReading); !receiving {
+				return refuse(Finished, "team %s is %s and changes no more; cadre cleanup %s removes it", d.team.Name, d.team.Status, d.team.Name)
+			}
+		}
+	}
+	if d.Actor == User || strings.HasPrefix(d.Actor, hostPrefix) {
+		return nil
+	}
+	if d.actor = d.member(d.Actor); d.actor == nil {
+		return refuse(NotFound, "no member named %q in team %s; its members: %s", d.Actor, d.team.Name, names(d.everybody()))
+	}
+	if !d.actor.Status.Running() {
+		return refuse(Finished, "%s has %s and acts no more; team %s has: %s", d.actor.Name, ended(d.actor.Status), d.team.Name, names(d.Recipients()))
+	}
+	if d.Incarnation != 0 && d.Incarnation != d.actor.Incarnation {
+		return refuse(Conflict, "this is session %d of %s, whose present session is %d: it was replaced and must end", d.Incarnation, d.actor.Name, d.actor.Incarnation)
+	}
+	return nil
+}
+
+func ended(s MemberStatus) string {
+	if s == Failed {
+		return "failed"
+	}
+	return "stopped"
+}
+
+func (d *decision) everybody() []string {
+	var all []string
+	for i := range d.members {
+		all = append(all, d.members[i].Name)
+	}
+	return all
+}
+
+// leads checks that the actor may lead: the lead itself, or the human whose team it is.
+func (d *decision) leads(what string) error {
+	if d.Actor == User || d.Actor == d.team.Lead {
+		return nil
+	}
+	return refuse(Denied, "only the lead may %s; ask %s with a message", what, d.team.Lead)
+}
+
+// known returns the member of that name.
+func (d *decision) known(name string) (*Member, error) {
+	if m := d.member(name); m != nil {
+		return m, nil
+	}
+	return nil, refuse(NotFound, "no member named %q in team %s; valid names: %s", name, d.team.Name, names(d.everybody()))
+}
+
+// running returns the member of that name, which must not have ended.
+func (d *decision) running(name string) (*Member, error) {
+	m, err := d.known(name)
+	if err == nil && !m.Status.Running() {
+		return nil, refuse(Finished, "%s has %s; valid names: %s", name, ended(m.Status), names(d.Recipients()))
+	}
+	return m, err
+}
+
+// teammate returns the running member of that name, which must not be the lead.
+func (d *decision) teammate(name, what string) (*Member, error) {
+	m, err := d.running(name)
+	if err == nil && name == d.team.Lead {
+		return nil, refuse(Denied, "%s is the lead, for the life of the team, and cannot be %s; cadre cleanup ends the team", name, what)
+	}
+	return m, err
+}
+
+// hosted returns the running member of that name for whom the actor acts as the host, or as the member itself.
+func (d *decision) hosted(name string) (*Member, error) {
+	m, err := d.running(name)
+	if err != nil {
+		return nil, err
+	}
+	if d.Actor == name || d.Actor == User {
+		return m, nil
+	}
+	if d.Actor != Host(m.Host) || d.Lease != 0 && d.Lease != m.Lease {
+		return nil, refuse(Conflict, "%s does not hold the lease of %s: another host took it", d.Actor, name)
+	}
+	return m, nil
+}
+
+// tell sends a message from the team itself.
+func (d *decision) tell(to, kind, ref, format string, args ...any) {
+	m := d.member(to)
+	if m == nil || !m.Status.Running() || d.ending[to] {
+		return
+	}
+	d.post(Message{To: to, Type: kind, Ref: ref, Body: clip(fmt.Sprintf(format, args...)), Priority: "normal"})
+}
+
+func (d *decision) post(m Message) int64 {
+	d.sent++
+	m.Seq = d.messageSeq + d.sent
+	d.emit(&MessageSent{Message: m})
+	return m.Seq
+}
+
+func (d *decision) newRequest(kind, member string) string {
+	d.asked++
+	return fmt.Sprintf("%s-%d@%s", kind, d.requestSeq+d.asked, member)
+}
+
+// clip shortens a text of ours to what a message may hold.
+func clip(s string) string {
+	if len(s) <= MaxText {
+		return s
+	}
+	const mark = "\n[shortened]"
+	return strings.ToValidUTF8(s[:MaxText-len(mark)], "") + mark
+}
+
+type text struct {
+	what, value string
+	max         int
+}
+
+func limit(texts ...text) error {
+	for _, t := range texts {
+		if len(t.value) > t.max {
+			return refuse(TooLarge, "the %s has %d bytes, of at most %d; put the rest into a file and name it", t.what, len(t.value), t.max)
+		}
+	}
+	return nil
+}
+
+func oneOf(what, value string, valid []string) error {
+	if slices.Contains(valid, value) {
+		return nil
+	}
+	return refuse(Invalid, "%q is no %s; it is one of: %s", value, what, strings.Join(valid, ", "))
+}
+
+// ValidName reports whether a team or a member may have this name: a letter or digit, then up to 63 letters, digits, _ or -.
+func ValidName(name string) bool {
+	if len(name) == 0 || len(name) > 64 || name[0] == '_' || name[0] == '-' {
+		return false
+	}
+	for i := range len(name) {
+		if b := name[i]; !(b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '_' || b == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckName is the error for a name that is not a [ValidName]. what is team, member or lead.
+func CheckName(what, name string) error {
+	if ValidName(name) {
+		return nil
+	}
+	return refuse(Invalid, "%q cannot be the name of a %s: a name is a letter or digit and then up to 63 letters, digits, _ or -", clipTo(name, 80), what)
+}
+
+func clipTo(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

@@ -1,0 +1,297 @@
+package team
+
+import (
+	"path"
+	"strings"
+)
+
+// CreateTeam founds a team: its actor is the user, or the lead to be.
+type CreateTeam struct {
+	TeamID         string // unique for ever
+	Name           string
+	Goal           string
+	Dir            string // absolute
+	Lead           string // name of the lead; "" for lead
+	LeadAgent      string // "" for external
+	LeadModel      string
+	PermissionMode string // of the lead, and so of who it spawns; "" for default
+	Delegate       bool
+	Budget         Budget
+	Hooks          []Hook
+	Origin         string
+	OriginDigest   string
+}
+
+// DefaultLead is the name of a lead that was given none.
+const DefaultLead = "lead"
+
+func (b *CreateTeam) decide(d *decision) error {
+	lead := b.Lead
+	if lead == "" {
+		lead = DefaultLead
+	}
+	mode := b.PermissionMode
+	if mode == "" {
+		mode = "default"
+	}
+	switch {
+	case d.Actor != User && d.Actor != lead:
+		return refuse(Denied, "%s is a teammate, and a teammate cannot create a team; ask the lead with a message", d.Actor)
+	case d.team.ID != "":
+		return refuse(Taken, "there is a team named %s already; a free name: %s-2; or remove it: cadre cleanup %s", d.team.Name, d.team.Name, d.team.Name)
+	case b.TeamID == "":
+		return refuse(Invalid, "the team has no id")
+	case !strings.HasPrefix(b.Dir, "/") || path.Clean(b.Dir) != b.Dir:
+		return refuse(Invalid, "the team's directory %q is not an absolute path", b.Dir)
+	case b.Budget.Tokens < 0 || b.Budget.CostMicroUSD < 0 || b.Budget.Millis < 0:
+		return refuse(Invalid, "a budget cannot be negative; 0 is without limit")
+	}
+	if err := CheckName("team", b.Name); err != nil {
+		return err
+	}
+	if err := CheckName("lead", lead); err != nil {
+		return err
+	}
+	if err := oneOf("permission mode", mode, PermissionModes); err != nil {
+		return err
+	}
+	if err := limit(text{"goal", b.Goal, MaxText}, text{"directory", b.Dir, MaxSubject}); err != nil {
+		return err
+	}
+	agent := b.LeadAgent
+	if agent == "" {
+		agent = External
+	}
+	status := Active
+	if agent != External {
+		status = Spawning
+	}
+	d.emit(&TeamCreated{
+		Team: Team{ID: b.TeamID, Name: b.Name, Status: TeamPending, Goal: b.Goal, Dir: b.Dir, Lead: lead, Delegate: b.Delegate,
+			Budget: b.Budget, Hooks: b.Hooks, Origin: b.Origin, OriginDigest: b.OriginDigest},
+		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Role: "lead", Status: status, Incarnation: 1, PermissionMode: mode},
+	})
+	return nil
+}
+
+// SetStatus moves the team in its life: to consolidating, complete or aborted, and from consolidating back to active.
+type SetStatus struct {
+	Status TeamStatus
+	Reason string
+	Report string // path of the lead's report
+}
+
+func (b *SetStatus) decide(d *decision) error {
+	if err := d.leads("end the team"); err != nil {
+		return err
+	}
+	now := d.team.Status
+	allowed := false
+	switch b.Status {
+	case TeamActive:
+		allowed = now == TeamConsolidating
+	case TeamConsolidating:
+		allowed = now == TeamActive
+	case TeamComplete:
+		allowed = now != TeamAborted
+		if name, agent := d.anyRunning(); name != "" && agent != External {
+			return refuse(NotReady, "%s still runs; shut it down first: cadre shutdown %s %s", name, d.team.Name, name)
+		}
+	case TeamAborted:
+		allowed = true
+	}
+	if !allowed {
+		return refuse(Invalid, "team %s is %s and cannot become %s", d.team.Name, now, b.Status)
+	}
+	d.emit(&TeamStatusChanged{Status: b.Status, Reason: b.Reason, Report: b.Report})
+	if b.Status == TeamComplete || b.Status == TeamAborted {
+		d.stopEverybody("the team is " + string(b.Status))
+	}
+	return nil
+}
+
+// anyRunning returns a teammate that has not ended, one with a session first.
+func (d *decision) anyRunning() (name, agent string) {
+	for i := range d.members[1:] {
+		if m := &d.members[i+1]; m.Status.Running() && (name == "" || agent == External) {
+			name, agent = m.Name, m.Agent
+		}
+	}
+	return name, agent
+}
+
+func (d *decision) stopEverybody(reason string) {
+	for i := range d.members[1:] {
+		d.leaves(&d.members[i+1])
+	}
+	for i := range d.members[1:] {
+		if m := &d.members[i+1]; m.Status.Running() {
+			d.end(m, &MemberStopped{Member: m.Name, Reason: reason}, false)
+		}
+	}
+}
+
+// CleanUp removes the team: this is its last event, after which its folders are deleted. It is refused while a teammate runs, unless it is forced.
+type CleanUp struct{ Force bool }
+
+func (b *CleanUp) decide(d *decision) error {
+	if err := d.leads("clean up the team"); err != nil {
+		return err
+	}
+	if d.team.CleanedUp {
+		return nil
+	}
+	if name, _ := d.anyRunning(); name != "" && !b.Force {
+		return refuse(NotReady, "%s still runs; shut it down first (cadre shutdown %s %s), or end everything with --force", name, d.team.Name, name)
+	}
+	d.stopEverybody("the team is cleaned up")
+	d.emit(&TeamCleanedUp{Forced: b.Force})
+	return nil
+}
+
+// SetDelegate switches delegate mode, in which the lead may only coordinate.
+type SetDelegate struct{ On bool }
+
+func (b *SetDelegate) decide(d *decision) error {
+	if d.Actor != User {
+		return refuse(Denied, "only the user switches delegate mode")
+	}
+	if b.On != d.team.Delegate {
+		d.emit(&DelegateChanged{On: b.On})
+	}
+	return nil
+}
+
+// DelegateTools are the tools that a lead in delegate mode may use.
+var DelegateTools = []string{"SpawnTeammate", "ShutdownTeammate", "SendMessage", "Broadcast", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "CleanupTeam"}
+
+// AllowsTool says whether delegate mode lets the member use the tool. It restricts the lead and no one else.
+func (s *State) AllowsTool(member, tool string) error {
+	if !s.team.Delegate || member != s.team.Lead {
+		return nil
+	}
+	for _, t := range DelegateTools {
+		if t == tool {
+			return nil
+		}
+	}
+	return refuse(Denied, "%s is in delegate mode and may not use %s: give the work to a teammate; it may use: %s", member, tool, strings.Join(DelegateTools, ", "))
+}
+
+// SetBudget gives the team a new budget. A team that had spent its old one goes on.
+type SetBudget struct{ Budget Budget }
+
+func (b *SetBudget) decide(d *decision) error {
+	if d.Actor != User {
+		return refuse(Denied, "only the user sets the budget")
+	}
+	if b.Budget.Tokens < 0 || b.Budget.CostMicroUSD < 0 || b.Budget.Millis < 0 {
+		return refuse(Invalid, "a budget cannot be negative; 0 is without limit")
+	}
+	if what := d.team.spent(b.Budget, d.team.Usage, d.At); what != "" {
+		return refuse(Invalid, "the new budget is spent already: %s", what)
+	}
+	d.emit(&BudgetChanged{Budget: b.Budget})
+	return nil
+}
+
+// ReportUsage adds to what the member, and the task it was for, used.
+type ReportUsage struct {
+	Member string
+	Task   string // "" for none
+	Usage  Usage
+}
+
+func (b *ReportUsage) decide(d *decision) error {
+	if _, err := d.hosted(b.Member); err != nil {
+		return err
+	}
+	u := b.Usage
+	if min(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostMicroUSD) < 0 {
+		return refuse(Invalid, "usage cannot be negative")
+	}
+	if u == (Usage{}) {
+		return nil
+	}
+	if b.Task != "" && d.task(b.Task) == nil {
+		return d.noTask(b.Task)
+	}
+	d.emit(&UsageReported{Member: b.Member, Task: b.Task, Usage: u})
+	u.add(d.team.Usage)
+	d.checkBudget(u)
+	return nil
+}
+
+// CheckBudget records that the time of the budget is over; a host sends it when that is due.
+type CheckBudget struct{}
+
+func (b *CheckBudget) decide(d *decision) error {
+	d.checkBudget(d.team.Usage)
+	return nil
+}
+
+func (d *decision) checkBudget(u Usage) {
+	if d.team.Exhausted != "" {
+		return
+	}
+	if what := d.team.spent(d.team.Budget, u, d.At); what != "" {
+		d.emit(&BudgetExhausted{What: what})
+		d.tell(d.team.Lead, TypeSystem, "", "The budget of the team is spent: %s. Nothing more is started, and running sessions are ended; a new budget lets the team go on.", what)
+	}
+}
+
+// spent says which part of the budget is used up, "" while none is.
+func (t *Team) spent(b Budget, u Usage, now Time) string {
+	switch {
+	case b.Tokens > 0 && u.Tokens() >= b.Tokens:
+		return "tokens"
+	case b.CostMicroUSD > 0 && u.CostMicroUSD >= b.CostMicroUSD:
+		return "cost"
+	case b.Millis > 0 && int64(now-t.CreatedAt) >= b.Millis:
+		return "time"
+	}
+	return ""
+}
+
+// affordable refuses what would start new work on a spent budget.
+func (d *decision) affordable() error {
+	if d.team.Exhausted != "" {
+		return refuse(Exhausted, "the %s of team %s is spent; a new budget lets it go on", budgetWord(d.team.Exhausted), d.team.Name)
+	}
+	return nil
+}
+
+func budgetWord(what string) string {
+	return map[string]string{"tokens": "token budget", "cost": "cost budget", "time": "time budget"}[what]
+}
+
+// RejectByHook records that a hook said no, about a task or, with Task "", about something of the member itself. The command that the hook was asked about is
+// not sent then. After [MaxStrikes] rejections of the same thing in a row the lead is told.
+type RejectByHook struct {
+	Hook     string // TeammateIdle, TaskCreated or TaskCompleted
+	Member   string
+	Task     string // id, or for TaskCreated the subject
+	Feedback string
+}
+
+func (b *RejectByHook) decide(d *decision) error {
+	if err := oneOf("hook", b.Hook, []string{"TeammateIdle", "TaskCreated", "TaskCompleted"}); err != nil {
+		return err
+	}
+	key := hookKey(b.Hook, b.Member, b.Task)
+	n := d.strikes[key] + 1
+	d.emit(&HookRejected{Hook: b.Hook, Member: b.Member, Task: b.Task, Feedback: clip(b.Feedback), Key: key, Count: n})
+	if n >= MaxStrikes {
+		d.tell(d.team.Lead, TypeSystem, "", "The hook %s rejected the same thing of %s %d times in a row%s. Last feedback:\n%s", b.Hook, b.Member, n, aboutTask(b.Task), b.Feedback)
+	} else if b.Hook == "TeammateIdle" {
+		d.tell(b.Member, TypeSystem, "", "%s", b.Feedback)
+	}
+	return nil
+}
+
+func aboutTask(task string) string {
+	if task == "" {
+		return ""
+	}
+	return " (task " + task + ")"
+}

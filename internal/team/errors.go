@@ -1,0 +1,44 @@
+package team
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code classifies a refusal, for programs. One table in each front end maps it to an exit status or an HTTP status.
+type Code string
+
+// The codes of an [Error].
+const (
+	Invalid   Code = "invalid"   // the command makes no sense in any state
+	NotFound  Code = "not_found" // it names a member, task, message or request that the team does not have
+	Taken     Code = "taken"     // it names something new by a name that is in use
+	Denied    Code = "denied"    // this actor may not do this, now or later
+	Conflict  Code = "conflict"  // somebody else was faster: the claim, lease or request is not the actor's any more
+	NotReady  Code = "not_ready" // refused in the present state, possible in a later one
+	Nothing   Code = "nothing"   // there is nothing to do: no task to claim
+	TooLarge  Code = "too_large" // over a limit
+	Exhausted Code = "exhausted" // the team's budget is spent
+	Finished  Code = "finished"  // the team is complete, aborted or cleaned up
+	Rejected  Code = "rejected"  // a hook said no
+)
+
+// Error is a refusal: nothing was changed. Its text says what is wrong and what to do next.
+type Error struct {
+	Code Code
+	Text string
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// CodeOf returns the code of the Error in err's chain, or "" where there is none.
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+func refuse(code Code, format string, args ...any) error {
+	return &Error{Code: code, Text: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,155 @@
+package team
+
+// How the parts of the state are written as JSON: in snapshots, in events that carry them whole, and, with what is
+// derived added, for people and programs. The names are the vocabulary of docs/ARCHITECTURE.md.
+
+func (u *Usage) fields(c *coder) {
+	c.int("inputTokens", &u.InputTokens)
+	c.int("outputTokens", &u.OutputTokens)
+	c.int("cacheReadTokens", &u.CacheReadTokens)
+	c.int("cacheWriteTokens", &u.CacheWriteTokens)
+	c.int("costMicroUSD", &u.CostMicroUSD)
+}
+
+func (b *Budget) fields(c *coder) {
+	c.int("tokens", &b.Tokens)
+	c.int("costMicroUSD", &b.CostMicroUSD)
+	c.int("millis", &b.Millis)
+}
+
+func (h *Hook) fields(c *coder) {
+	c.str("event", &h.Event)
+	c.str("command", &h.Command)
+	c.int("seconds", &h.Seconds)
+}
+
+func (t *Team) fields(c *coder) {
+	c.str("id", &t.ID)
+	c.str("name", &t.Name)
+	c.str("status", (*string)(&t.Status))
+	c.str("goal", &t.Goal)
+	c.str("dir", &t.Dir)
+	c.str("lead", &t.Lead)
+	c.bool("delegate", &t.Delegate)
+	c.sub("budget", t.Budget == Budget{}, &t.Budget)
+	c.str("exhausted", &t.Exhausted)
+	objects(c, "hooks", &t.Hooks)
+	c.str("origin", &t.Origin)
+	c.str("originDigest", &t.OriginDigest)
+	c.str("report", &t.Report)
+	c.sub("usage", t.Usage == Usage{}, &t.Usage)
+	c.int("createdAt", (*int64)(&t.CreatedAt))
+	c.int("updatedAt", (*int64)(&t.UpdatedAt))
+	c.bool("cleanedUp", &t.CleanedUp)
+}
+
+func (m *Member) fields(c *coder) {
+	c.str("name", &m.Name)
+	c.str("agent", &m.Agent)
+	c.str("model", &m.Model)
+	c.str("role", &m.Role)
+	c.str("prompt", &m.Prompt)
+	c.str("status", (*string)(&m.Status))
+	c.int("incarnation", &m.Incarnation)
+	c.str("permissionMode", &m.PermissionMode)
+	c.sub("plan", m.Plan == Plan{}, &m.Plan)
+	c.sub("shutdown", m.Shutdown == Shutdown{}, &m.Shutdown)
+	c.str("host", &m.Host)
+	c.int("lease", &m.Lease)
+	c.str("session", &m.Session)
+	c.str("summary", &m.Summary)
+	c.int("joinedAt", (*int64)(&m.JoinedAt))
+	c.sub("usage", m.Usage == Usage{}, &m.Usage)
+	c.ints("inbox", &m.Inbox)
+	c.int("deliveredSeq", &m.DeliveredSeq)
+	c.int("readSeq", &m.ReadSeq)
+}
+
+func (p *Plan) fields(c *coder) {
+	c.bool("required", &p.Required)
+	c.str("state", &p.State)
+	c.str("request", &p.Request)
+	c.str("text", &p.Text)
+	c.str("feedback", &p.Feedback)
+}
+
+func (r *Shutdown) fields(c *coder) {
+	c.str("request", &r.Request)
+	c.str("reason", &r.Reason)
+	c.int("deadline", (*int64)(&r.Deadline))
+	c.str("answer", &r.Answer)
+}
+
+func (t *Task) fields(c *coder) {
+	c.str("id", &t.ID)
+	c.str("subject", &t.Subject)
+	c.str("description", &t.Description)
+	c.str("activeForm", &t.ActiveForm)
+	c.str("status", (*string)(&t.Status))
+	c.str("owner", &t.Owner)
+	c.bool("assigned", &t.Assigned)
+	c.str("role", &t.Role)
+	c.strs("blockedBy", &t.BlockedBy)
+	c.strs("blocks", &t.Blocks)
+	if c.view {
+		c.strs("blocked", &t.open)
+	}
+	c.str("priority", &t.Priority)
+	c.str("run", &t.Run)
+	c.int("timeoutMs", &t.TimeoutMS)
+	c.int("retries", &t.Retries)
+	c.int("fence", &t.Fence)
+	c.int("attempts", &t.Attempts)
+	c.int("failures", &t.Failures)
+	c.str("failure", &t.Failure)
+	c.str("result", &t.Result)
+	c.raws("metadata", &t.Metadata)
+	c.str("createdBy", &t.CreatedBy)
+	c.str("completedBy", &t.CompletedBy)
+	c.int("createdAt", (*int64)(&t.CreatedAt))
+	c.int("updatedAt", (*int64)(&t.UpdatedAt))
+	c.int("startedAt", (*int64)(&t.StartedAt))
+	c.int("completedAt", (*int64)(&t.CompletedAt))
+	c.sub("usage", t.Usage == Usage{}, &t.Usage)
+}
+
+func (m *Message) fields(c *coder) {
+	c.int("seq", &m.Seq)
+	c.str("from", &m.From)
+	c.str("to", &m.To)
+	c.strs("recipients", &m.Recipients)
+	c.str("type", &m.Type)
+	c.str("intent", &m.Intent)
+	c.str("priority", &m.Priority)
+	c.str("body", &m.Body)
+	c.str("ref", &m.Ref)
+	c.int("incarnation", &m.Incarnation)
+	c.int("sentAt", (*int64)(&m.SentAt))
+}
+
+func (p *Permission) fields(c *coder) {
+	c.str("request", &p.Request)
+	c.str("member", &p.Member)
+	c.int("incarnation", &p.Incarnation)
+	c.str("tool", &p.Tool)
+	c.str("input", &p.Input)
+	c.int("deadline", (*int64)(&p.Deadline))
+}
+
+// MarshalJSON writes the team as one JSON object.
+func (t Team) MarshalJSON() ([]byte, error) { return encode(&t, true, nil), nil }
+
+// MarshalJSON writes the member as one JSON object.
+func (m Member) MarshalJSON() ([]byte, error) { return encode(&m, true, nil), nil }
+
+// MarshalJSON writes the task as one JSON object; blocked lists the open tasks that it waits for.
+func (t Task) MarshalJSON() ([]byte, error) { return encode(&t, true, nil), nil }
+
+// MarshalJSON writes the message as one JSON object.
+func (m Message) MarshalJSON() ([]byte, error) { return encode(&m, true, nil), nil }
+
+// MarshalJSON writes the request as one JSON object.
+func (p Permission) MarshalJSON() ([]byte, error) { return encode(&p, true, nil), nil }
+
+// MarshalJSON writes the usage as one JSON object.
+func (u Usage) MarshalJSON() ([]byte, error) { return encode(&u, true, nil), nil }

@@ -1,0 +1,84 @@
+package team
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Version of the records and snapshots that this package writes. It reads this one and every older one; what a newer
+// version wrote is refused with [ErrNewer].
+const Version = 1
+
+// ErrNewer says that a record or snapshot was written by a newer version of cadre.
+var ErrNewer = errors.New("the team was written by a newer version of cadre; update cadre on this machine")
+
+// Record is one accepted command: its events happen together.
+type Record struct {
+	Seq    int64  // its place in the history; it is the journal's, and not part of the encoding
+	ID     string // of the command
+	Actor  string
+	At     Time
+	Events []Event
+}
+
+// AppendRecord appends the record's encoding, one JSON object without a line break, to buf.
+func AppendRecord(buf []byte, r *Record) []byte { return encode(r, false, buf) }
+
+// DecodeRecord reads a record that [AppendRecord] wrote. The record keeps data, which must not change afterwards.
+func DecodeRecord(seq int64, data string) (*Record, error) {
+	r := &Record{Seq: seq}
+	if err := decode(r, data); err != nil {
+		return nil, fmt.Errorf("record %d: %w", seq, err)
+	}
+	return r, nil
+}
+
+// MarshalJSON writes the record with its seq.
+func (r Record) MarshalJSON() ([]byte, error) { return encode(&r, true, nil), nil }
+
+func (r *Record) fields(c *coder) {
+	if c.view {
+		c.int("seq", &r.Seq)
+	}
+	c.version()
+	c.str("id", &r.ID)
+	c.str("actor", &r.Actor)
+	c.int("at", (*int64)(&r.At))
+	list(c, "events", &r.Events, func(e *Event) {
+		tagged := tagged{event: *e}
+		c.object(&tagged)
+		*e = tagged.event
+	})
+}
+
+// version writes the version, or refuses one that is newer than ours.
+func (c *coder) version() {
+	v := int64(Version)
+	if c.int("v", &v); v > Version && c.err == nil {
+		c.err = fmt.Errorf("version %d: %w", v, ErrNewer)
+	}
+}
+
+// tagged is an event with its kind as the first field.
+type tagged struct{ event Event }
+
+func (t *tagged) fields(c *coder) {
+	var name string
+	if t.event != nil {
+		name = t.event.Kind()
+	}
+	c.str("kind", &name)
+	if c.mode == reading {
+		make, ok := kinds[name]
+		switch {
+		case ok:
+			t.event = make()
+		case name == "" && c.byName == nil: // not the first field: it will be looked up by name
+			return
+		default:
+			c.fail("unknown kind of event " + name)
+			return
+		}
+	}
+	t.event.fields(c)
+}

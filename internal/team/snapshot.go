@@ -1,0 +1,86 @@
+package team
+
+import "fmt"
+
+// AppendSnapshot appends the state's encoding, one JSON object without a line break, to buf.
+func AppendSnapshot(buf []byte, s *State) []byte { return encode(s, false, buf) }
+
+// DecodeSnapshot reads a state that [AppendSnapshot] wrote after the record seq. The state keeps data, which must not change
+// afterwards. An empty data is the state before the first record.
+func DecodeSnapshot(seq int64, data string) (*State, error) {
+	s := &State{seq: seq}
+	if data != "" {
+		if err := decode(s, data); err != nil {
+			return nil, fmt.Errorf("snapshot at %d: %w", seq, err)
+		}
+	}
+	s.seq = seq
+	s.derive()
+	return s, nil
+}
+
+func (s *State) fields(c *coder) {
+	c.version()
+	c.sub("team", false, &s.team)
+	objects(c, "members", &s.members)
+	var messages []Message
+	if c.mode == writing {
+		for _, seq := range sortedSeqs(s.messages) {
+			messages = append(messages, *s.messages[seq])
+		}
+	}
+	objects(c, "messages", &messages)
+	if c.mode == reading {
+		s.messages = make(map[int64]*Message, len(messages))
+		for i := range messages {
+			s.messages[messages[i].Seq] = &messages[i]
+		}
+	}
+	c.int("messageSeq", &s.messageSeq)
+	c.int("requestSeq", &s.requestSeq)
+	objects(c, "permissions", &s.permissions)
+	var strikes []strike
+	for _, key := range sorted(s.strikes) {
+		strikes = append(strikes, strike{key, s.strikes[key]})
+	}
+	objects(c, "strikes", &strikes)
+	if c.mode == reading {
+		for _, one := range strikes {
+			s.setStrikes(one.key, one.count)
+		}
+	}
+	ids, seqs := s.recent.inOrder()
+	c.strs("commands", &ids)
+	c.ints("commandSeqs", &seqs)
+	if c.mode == reading {
+		s.recent = recent{ids: ids, seqs: seqs[:min(len(seqs), len(ids))]}
+	}
+	objects(c, "tasks", &s.tasks)
+}
+
+type strike struct {
+	key   string
+	count int64
+}
+
+func (s *strike) fields(c *coder) {
+	c.str("key", &s.key)
+	c.int("count", &s.count)
+}
+
+// derive makes what the state keeps beside what it was read from.
+func (s *State) derive() {
+	s.named = make(map[string]int, len(s.members))
+	for i := range s.members {
+		m := &s.members[i]
+		s.named[m.Name] = i
+		for _, seq := range m.Inbox {
+			if msg := s.messages[seq]; msg != nil {
+				msg.waiting++
+			}
+		}
+	}
+	for i := range s.tasks {
+		s.reindex(i, "")
+	}
+}
