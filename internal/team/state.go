@@ -72,6 +72,9 @@ var PermissionModes = []string{"default", "acceptEdits", "auto", "bypassPermissi
 // External is the agent of a member that has no session of ours: a person or a program of their own acts as it.
 const External = "external"
 
+// Shell is the agent that runs the commands of tasks and needs no model.
+const Shell = "shell"
+
 // Usage counts what models were asked to do, by the agents' own figures.
 type Usage struct {
 	InputTokens      int64
@@ -382,9 +385,9 @@ func (s *State) blockersOf(t *Task) []string {
 	return open
 }
 
-// takes reports whether m may take t from the list without naming it.
+// takes reports whether m may take t from the list without naming it. A shell does nothing but run a task's command.
 func (s *State) takes(m *Member, t *Task) bool {
-	return (t.Owner == "" || t.Owner == m.Name) && (t.Role == "" || t.Role == m.Role)
+	return (m.Agent != Shell || t.Run != "") && (t.Owner == "" || t.Owner == m.Name) && (t.Role == "" || t.Role == m.Role)
 }
 
 // next returns the task that m would be given: the highest priority first, then the lowest id.

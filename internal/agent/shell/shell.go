@@ -1,0 +1,369 @@
+// Package shell is the agent that needs no model: it takes tasks from the list and runs their commands.
+//
+// # States
+//
+//	looking ──claimed a task──▶ running ──exit──▶ completing ──accepted──▶ looking
+//	looking ──nothing there──▶ waiting ──Wake, Deliver──▶ looking         completing ──a hook said no──▶ running, with its feedback
+//	asked to shut down: after the command that runs it agrees, and waits to be stopped
+//
+// # A command
+//
+// runs by /bin/sh in the team's directory, with the environment of cadre and
+//
+//	CADRE_TEAM, CADRE_TEAM_ID, CADRE_MEMBER_NAME, CADRE_TASK_ID, CADRE_TASK_SUBJECT
+//	CADRE_RESULTS    folder with a file for each completed task that this one waited for: its result, named
+//	                 <id in the team file, else its id>.md
+//	CADRE_FEEDBACK   what a hook said of the attempt before, if one did
+//
+// Exit status 0 completes the task with what the command printed, standard output and error together, as its result: its
+// beginning and its end, where it is long. Anything else fails it, with the output kept. The lead gets a line either way.
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// Agent starts shell sessions. The zero Agent is ready for use.
+type Agent struct {
+	Timeout time.Duration // of a command whose task has none; 0 for an hour
+	Output  int           // bytes kept of the beginning and of the end of an output; 0 for 32 KiB each
+	Ladder  proc.Ladder   // how a command is ended
+}
+
+const defaultTimeout = time.Hour
+
+// KeyOfTask is the metadata key that holds a task's id in the team file it came from, a JSON string.
+const KeyOfTask = "id"
+
+// Start starts a session.
+func (a Agent) Start(_ context.Context, spec agent.Spec, desk agent.Desk) (agent.Session, error) {
+	if info, err := os.Stat(spec.Dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("the directory of team %s cannot be worked in: %s: %w", spec.Team, spec.Dir, errOr(err, errors.New("not a directory")))
+	}
+	if a.Timeout <= 0 {
+		a.Timeout = defaultTimeout
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &session{agent: a, spec: spec, desk: desk, cancel: cancel, updates: make(chan agent.Update, 16), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go s.work(ctx)
+	return s, nil
+}
+
+func errOr(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+type session struct {
+	agent   Agent
+	spec    agent.Spec
+	desk    agent.Desk
+	cancel  context.CancelFunc
+	updates chan agent.Update
+	wake    chan struct{} // holds one wake-up
+	done    chan struct{}
+
+	mu        sync.Mutex
+	shutdown  string             // request that is to be agreed to
+	interrupt context.CancelFunc // ends the command that runs
+}
+
+func (s *session) Updates() <-chan agent.Update { return s.updates }
+
+func (s *session) Deliver(ctx context.Context, mail []team.Message) error {
+	s.mu.Lock()
+	for _, m := range mail {
+		if m.Type == team.TypeShutdownRequest {
+			s.shutdown = m.Ref
+		}
+	}
+	s.mu.Unlock()
+	return s.Wake(ctx)
+}
+
+func (s *session) Wake(context.Context) error {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+var errInterrupted = errors.New("interrupted")
+
+func (s *session) Interrupt(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.interrupt != nil {
+		s.interrupt()
+	}
+	return nil
+}
+
+func (s *session) Stop(context.Context) error {
+	s.cancel()
+	<-s.done
+	return nil
+}
+
+// say gives an update to whoever reads them, unless the session is over.
+func (s *session) say(ctx context.Context, u agent.Update) {
+	select {
+	case s.updates <- u:
+	case <-ctx.Done():
+	}
+}
+
+func (s *session) work(ctx context.Context) {
+	defer close(s.done)
+	defer close(s.updates)
+	s.say(ctx, agent.Started{})
+	var err error
+	for err == nil && ctx.Err() == nil {
+		err = s.turn(ctx)
+	}
+	if ctx.Err() != nil {
+		err = nil
+	}
+	select {
+	case s.updates <- agent.Ended{Err: err}:
+	case <-time.After(time.Second): // a reader that went away must not hold the session
+	}
+}
+
+// turn works until there is nothing to do and then waits for a reason to look again.
+func (s *session) turn(ctx context.Context) error {
+	for {
+		if done, err := s.agreeToShutdown(ctx); done || err != nil {
+			break
+		}
+		task, err := s.claim(ctx)
+		if err != nil {
+			return err
+		}
+		if task == nil {
+			break
+		}
+		s.say(ctx, agent.TurnStarted{Summary: "task " + task.ID + ": " + task.Subject})
+		if err := s.attempt(ctx, *task); err != nil {
+			return err
+		}
+	}
+	s.say(ctx, agent.TurnEnded{Reason: "no_work", Reported: true})
+	select {
+	case <-s.wake:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func (s *session) agreeToShutdown(ctx context.Context) (bool, error) {
+	s.mu.Lock()
+	request := s.shutdown
+	s.mu.Unlock()
+	if request == "" {
+		return false, nil
+	}
+	_, err := s.desk.Do(ctx, &team.AnswerShutdown{Request: request, Approved: true})
+	s.mu.Lock()
+	s.shutdown = ""
+	s.mu.Unlock()
+	if team.CodeOf(err) == team.Conflict { // withdrawn meanwhile
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// claim takes the next task; nil means that there is none to be had now.
+func (s *session) claim(ctx context.Context) (*team.Task, error) {
+	r, err := s.desk.Do(ctx, &team.ClaimTask{})
+	switch team.CodeOf(err) {
+	case team.Nothing, team.NotReady, team.Exhausted, team.Finished:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range r.Events {
+		if claimed, ok := e.(*team.TaskClaimed); ok {
+			var task team.Task
+			s.desk.View(func(st *team.State) { task, _ = st.Task(claimed.Task) })
+			task.Fence = claimed.Fence
+			return &task, nil
+		}
+	}
+	return nil, nil
+}
+
+// attempt runs the task's command and settles the task with what came of it. Its error ends the session.
+func (s *session) attempt(ctx context.Context, task team.Task) error {
+	feedback := ""
+	for {
+		began := time.Now()
+		output, failure, err := s.run(ctx, task, feedback)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		took := time.Since(began).Round(time.Millisecond)
+		if failure != "" {
+			return s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: failure, Result: output},
+				fmt.Sprintf("Task %s (%s) failed after %s: %s", task.ID, task.Subject, took, failure))
+		}
+		_, err = s.desk.Do(ctx, &team.CompleteTask{Task: task.ID, Fence: task.Fence, Result: output})
+		switch code := team.CodeOf(err); {
+		case err == nil:
+			return s.report(ctx, fmt.Sprintf("Task %s (%s) is done after %s.", task.ID, task.Subject, took))
+		case code == team.Rejected && !final(err):
+			feedback = err.Error()
+		case code == team.Rejected || code == team.NotReady || code == team.TooLarge:
+			return s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: err.Error(), Result: output}, "")
+		default:
+			return s.lost(ctx, task, err)
+		}
+	}
+}
+
+// final reports whether another try is a loop: a hook that said no too often is the lead's affair.
+func final(err error) bool {
+	r, ok := errors.AsType[interface {
+		error
+		Final() bool
+	}](err)
+	return ok && r.Final()
+}
+
+func (s *session) settle(ctx context.Context, task team.Task, body team.Body, report string) error {
+	if _, err := s.desk.Do(ctx, body); err != nil {
+		return s.lost(ctx, task, err)
+	}
+	if report == "" {
+		return nil
+	}
+	return s.report(ctx, report)
+}
+
+// lost tells apart a claim that is gone, which is the team's decision and no error of ours, from everything else.
+func (s *session) lost(ctx context.Context, task team.Task, err error) error {
+	if code := team.CodeOf(err); code != "" {
+		s.say(ctx, agent.Text{Text: fmt.Sprintf("task %s: %v", task.ID, err)})
+		return nil
+	}
+	return err
+}
+
+func (s *session) report(ctx context.Context, text string) error {
+	_, err := s.desk.Do(ctx, &team.SendMessage{To: s.spec.Lead, Intent: "info", Body: text})
+	if team.CodeOf(err) != "" {
+		return nil
+	}
+	return err
+}
+
+// run runs the command. failure says why the task is not done; an error is ours and not the command's.
+func (s *session) run(ctx context.Context, task team.Task, feedback string) (output, failure string, err error) {
+	if strings.TrimSpace(task.Run) == "" {
+		return "", "the task has no command, and a shell teammate does nothing else", nil
+	}
+	timeout := s.agent.Timeout
+	if task.TimeoutMS > 0 {
+		timeout = time.Duration(task.TimeoutMS) * time.Millisecond
+	}
+	results, err := s.results(task)
+	if err != nil {
+		return "", "", err
+	}
+	defer os.RemoveAll(results)
+
+	running, end := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out after %s", timeout))
+	defer end()
+	running, interrupt := context.WithCancelCause(running)
+	defer interrupt(nil)
+	s.mu.Lock()
+	s.interrupt = func() { interrupt(errInterrupted) }
+	s.mu.Unlock()
+
+	capture := proc.Capture{Head: s.agent.Output, Tail: s.agent.Output}
+	s.say(ctx, agent.ToolStarted{ID: task.ID + "/" + strconv.FormatInt(task.Fence, 10), Tool: "sh", Input: task.Run})
+	exit, err := s.spec.Procs.Run(running, proc.Cmd{
+		Args: []string{"/bin/sh", "-c", task.Run}, Dir: s.spec.Dir, Env: s.environment(task, results, feedback),
+		Stdout: &capture, Stderr: &capture, Member: s.spec.Member, Task: task.ID,
+	}, s.agent.Ladder)
+	output = capture.String()
+	switch {
+	case running.Err() != nil && ctx.Err() == nil:
+		failure, err = context.Cause(running).Error(), nil
+	case errors.Is(err, proc.ErrLeft):
+		failure, err = err.Error(), nil
+	case err == nil && exit.Code != 0:
+		failure = exit.String()
+	}
+	s.say(ctx, agent.ToolFinished{ID: task.ID + "/" + strconv.FormatInt(task.Fence, 10), Failed: failure != "", Output: output})
+	return output, failure, err
+}
+
+func (s *session) environment(task team.Task, results, feedback string) []string {
+	env := append(os.Environ(), s.spec.Env...)
+	env = append(env, "CADRE_TEAM="+s.spec.Team, "CADRE_TEAM_ID="+s.spec.TeamID, "CADRE_MEMBER_NAME="+s.spec.Member,
+		"CADRE_TASK_ID="+task.ID, "CADRE_TASK_SUBJECT="+oneLine(task.Subject), "CADRE_RESULTS="+results)
+	if feedback != "" {
+		env = append(env, "CADRE_FEEDBACK="+feedback[:min(len(feedback), 32<<10)])
+	}
+	return env
+}
+
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// results lays out what the tasks before this one found.
+func (s *session) results(task team.Task) (string, error) {
+	files := map[string]string{}
+	s.desk.View(func(st *team.State) {
+		for _, id := range task.BlockedBy {
+			if before, ok := st.Task(id); ok && before.Status == team.Completed {
+				files[fileName(before)] = before.Result
+			}
+		}
+	})
+	if err := os.MkdirAll(s.spec.Scratch, 0o700); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(s.spec.Scratch, "results-")
+	if err != nil {
+		return "", err
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			os.RemoveAll(dir)
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// fileName is the task's id in its team file, where that can name a file, else its own.
+func fileName(t team.Task) string {
+	if id, err := strconv.Unquote(string(t.Metadata[KeyOfTask])); err == nil && id != "" && filepath.IsLocal(id) && !strings.ContainsAny(id, `/\`) {
+		return id + ".md"
+	}
+	return t.ID + ".md"
+}

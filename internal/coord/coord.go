@@ -1,0 +1,295 @@
+// Package coord is the host: the one loop that makes a team's wants true for the members whose lease it holds.
+//
+// # Authority
+//
+// A host decides nothing about the team. It asks the state what is wanted, does that, and reports what happened as commands.
+// One goroutine, [Host.Run], owns the seats; each seat has a goroutine that reads its session's updates, and one at a time that gives it mail.
+//
+// # A seat
+//
+//	want session ──lease taken──▶ starting ──Started──▶ running ──Ended──▶ reported as failed
+//	                                                       │ want stop ─────▶ stopped, reported as stopped
+//	                                                       │ want gone ─────▶ stopped, given back (detached)
+//	                                                       │ lease lost ────▶ stopped, nothing reported: another host has it
+//
+// # Guarantees
+//
+//   - A member has a session on one host at most: the lease is taken before the session is started, and every report carries it.
+//   - The lease of a dead host is taken over as soon as the kernel has let go of its lock, after what it left running was ended.
+//   - A message is recorded as delivered after the session has it.
+//   - Nothing is tried again blindly: a session that cannot be started or ends by itself is reported, in its own words.
+//   - When Run returns no session runs and the leases are given back. When the host is killed its children end with it.
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/desk"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// Options of a host.
+type Options struct {
+	Desk   *desk.Desk
+	Agents map[string]agent.Agent // by the name that members have for them
+	Hosts  string                 // the team's folder of hosts; this one makes its own in it
+	Procs  *proc.Register         // its children; made with [Enroll]
+	ID     string                 // that of Procs
+	Env    []string               // added to the environment of sessions
+	Log    func(string)
+
+	// UntilIdle ends Run when no member has a session any more, as well as when the team has ended.
+	UntilIdle bool
+	// StopGrace bounds the friendly part of ending a session; 0 for 5 s.
+	StopGrace time.Duration
+}
+
+const (
+	defaultStopGrace = 5 * time.Second
+	// watchEvery is how often a host looks whether the hosts of other members live. Only a host that shares its team does.
+	watchEvery = 500 * time.Millisecond
+	// giveBack bounds what is recorded on the way out.
+	giveBack = 10 * time.Second
+)
+
+// Enroll makes the folder of a new host with that id, and its register of children.
+func Enroll(hosts, id string) (*proc.Register, error) {
+	return proc.Open(filepath.Join(hosts, id))
+}
+
+// Host runs sessions for one team.
+type Host struct {
+	Options
+	seats    map[string]*seat // by member
+	resigned map[string]bool  // leads whose session ended by itself: only another host starts them again
+	ended    chan *seat
+	over     chan struct{} // closed when Run returns
+}
+
+// New returns a host that is ready to run.
+func New(o Options) *Host {
+	if o.StopGrace == 0 {
+		o.StopGrace = defaultStopGrace
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	return &Host{Options: o, seats: map[string]*seat{}, resigned: map[string]bool{}, ended: make(chan *seat), over: make(chan struct{})}
+}
+
+// Run makes wants true until ctx ends, the team has ended, or with UntilIdle no session is left. Its error says why it could not go on; the end of ctx is none.
+func (h *Host) Run(ctx context.Context) error {
+	defer close(h.over)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	changed := make(chan error, 1)
+	go h.watch(watching, changed)
+
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var failure error
+	for failure == nil && ctx.Err() == nil {
+		next, live, err := h.reconcile(ctx)
+		if err != nil && ctx.Err() == nil {
+			failure = err
+			break
+		}
+		if !live {
+			break
+		}
+		timer.Reset(next)
+		select {
+		case <-ctx.Done():
+		case failure = <-changed:
+		case <-timer.C:
+		case s := <-h.ended:
+			h.vacate(s)
+		}
+	}
+	stop()
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBack+h.StopGrace)
+	defer cancel()
+	return errors.Join(failure, h.leave(out))
+}
+
+// watch tells of changes of the team. A change that comes while one is told of is told of with it.
+func (h *Host) watch(ctx context.Context, changed chan<- error) {
+	seq := h.Desk.Seq()
+	for {
+		err := h.Desk.Wait(ctx, seq)
+		if ctx.Err() != nil {
+			return
+		}
+		seq = h.Desk.Seq()
+		select {
+		case changed <- err:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// reconcile does what is wanted now. It returns when to look again though nothing happens, and whether there is anything to stay for.
+func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, err error) {
+	now := desk.Now()
+	var (
+		wants   []team.Want
+		due     team.Time
+		members []team.Member
+		over    bool
+	)
+	h.Desk.View(func(s *team.State) {
+		wants, due = s.Wants(now)
+		members = s.Members()
+		t := s.Team()
+		over = !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted
+	})
+	next = time.Hour
+	if due != 0 {
+		next = max(0, time.Duration(due-now)*time.Millisecond)
+	}
+	wanted := map[string]bool{}
+	for _, w := range wants {
+		i := slices.IndexFunc(members, func(m team.Member) bool { return m.Name == w.Member })
+		switch w.Kind {
+		case team.WantBudgetCheck:
+			err = h.do(ctx, &team.CheckBudget{}, 0)
+		case team.WantExpirePermission:
+			err = h.do(ctx, &team.ExpirePermission{Request: w.Request}, 0)
+		case team.WantExpireShutdown:
+			err = h.do(ctx, &team.ExpireShutdown{Member: w.Member}, 0)
+		case team.WantSession:
+			wanted[w.Member] = true
+			if members[i].Host != h.ID && members[i].Host != "" {
+				next = min(next, watchEvery)
+			}
+			err = h.session(ctx, members[i])
+		case team.WantDelivery, team.WantWork:
+			if s := h.seats[w.Member]; s != nil && s.incarnation == w.Incarnation {
+				s.give(w)
+			}
+		case team.WantStop:
+			wanted[w.Member] = true
+			if s := h.seats[w.Member]; s != nil {
+				s.stop(stopReport, w.Reason)
+			} else if members[i].Host == h.ID {
+				err = h.do(ctx, &team.ReportStopped{Member: w.Member, Reason: w.Reason}, members[i].Lease)
+			} else if members[i].Host != "" {
+				next = min(next, watchEvery)
+				err = h.takeOver(ctx, members[i])
+			}
+		}
+		if err != nil {
+			return 0, true, err
+		}
+	}
+	for name, s := range h.seats {
+		i := slices.IndexFunc(members, func(m team.Member) bool { return m.Name == name })
+		switch {
+		case i < 0 || members[i].Host != h.ID || members[i].Lease != s.lease || over:
+			s.stop(stopQuietly, "")
+		case !wanted[name]:
+			s.stop(stopDetach, "nothing is to run now")
+		}
+	}
+	idle := h.UntilIdle && len(wanted) == 0 && len(h.seats) == 0
+	return next, !idle && !(over && len(h.seats) == 0), nil
+}
+
+// session sees to it that the member has a seat here, if its lease can be had.
+func (h *Host) session(ctx context.Context, m team.Member) error {
+	switch s := h.seats[m.Name]; {
+	case s != nil || h.resigned[m.Name]:
+		return nil
+	case m.Host == h.ID && m.Status == team.Spawning:
+		h.seat(m)
+		return nil
+	case m.Host == h.ID:
+		// Its seat is gone and the report of that was refused or is under way.
+		return h.do(ctx, &team.DetachMember{Member: m.Name, Reason: "its session is gone"}, m.Lease)
+	}
+	return h.takeOver(ctx, m)
+}
+
+// takeOver takes the lease of a member that has none, or whose host is dead.
+func (h *Host) takeOver(ctx context.Context, m team.Member) error {
+	if m.Host != "" {
+		dir := filepath.Join(h.Hosts, m.Host)
+		if proc.Held(filepath.Join(dir, proc.AliveFile)) {
+			return nil
+		}
+		strays, err := proc.EndStrays(ctx, dir)
+		for _, stray := range strays {
+			h.Log(fmt.Sprintf("ended what the dead host %s had left running for %s: process %d", m.Host, stray.Member, stray.Pid))
+		}
+		if errors.Is(err, proc.ErrHeld) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		os.RemoveAll(dir)
+	}
+	return h.do(ctx, &team.AttachMember{Member: m.Name, From: m.Host}, 0)
+}
+
+// do sends a command as the host. A refusal is no failure of the host: the state moved on, and the next look shows where to.
+func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
+	_, err := h.Desk.Do(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: body})
+	if code := team.CodeOf(err); code != "" {
+		h.Log(fmt.Sprintf("refused: %v", err))
+		return nil
+	}
+	return err
+}
+
+func (h *Host) vacate(s *seat) {
+	delete(h.seats, s.member)
+	if s.resigned {
+		h.resigned[s.member] = true
+	}
+}
+
+// leave ends every session, gives the leases back and lets go of the register.
+func (h *Host) leave(ctx context.Context) error {
+	for _, s := range h.seats {
+		s.stop(stopDetach, "its host ended")
+	}
+	for len(h.seats) > 0 {
+		select {
+		case s := <-h.ended:
+			h.vacate(s)
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("%d sessions did not end in time and were killed", len(h.seats)), h.Procs.Close(context.WithoutCancel(ctx)))
+		}
+	}
+	var mine []team.Member
+	h.Desk.View(func(s *team.State) {
+		if !s.Exists() {
+			return
+		}
+		for _, m := range s.Members() {
+			if m.Host == h.ID && m.Status.Running() {
+				mine = append(mine, m)
+			}
+		}
+	})
+	var errs []error
+	for _, m := range mine {
+		errs = append(errs, h.do(ctx, &team.DetachMember{Member: m.Name, Reason: "its host ended"}, m.Lease))
+	}
+	errs = append(errs, h.Procs.Close(ctx))
+	os.RemoveAll(filepath.Join(h.Hosts, h.ID))
+	return errors.Join(errs...)
+}

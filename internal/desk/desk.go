@@ -1,0 +1,273 @@
+// Package desk is one actor's handle on a team: what it is now, a way to change it, and a way to hear of changes. Every
+// front end, and every host, works through one.
+//
+// # Authority
+//
+// A desk keeps a copy of the state up to date from the journal, and puts commands through Decide under the journal's
+// conflict rule. Around the commands that have hooks it runs them: a command that a hook rejects is not sent, and the rejection is
+// recorded instead.
+//
+// # Guarantees
+//
+//   - Do returns without an error only when the command is durable, or had been before.
+//   - A command that is tried again with the same id after any failure happens once.
+//   - View shows a state that some prefix of the history gives; Refresh brings it to the present end.
+//   - A desk may be used from any goroutine; other processes may have desks on the same team.
+package desk
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"cadre/internal/hook"
+	"cadre/internal/journal"
+	"cadre/internal/team"
+)
+
+// Options of a desk. All may be zero.
+type Options struct {
+	// Hooks finds and runs the hooks of the team; nil for none.
+	Hooks Hooks
+	// Project is called to bring the projections up to date with the state, which must not be kept. It is called by Close
+	// and Project.
+	Project func(ctx context.Context, j journal.Journal, s *team.State) error
+	// Log is told what is worth knowing and no error.
+	Log func(string)
+}
+
+// Hooks runs the hooks for one event in the team's directory.
+type Hooks func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error)
+
+// Desk is one actor's handle on a team.
+type Desk struct {
+	journal journal.Journal
+	opts    Options
+
+	mu    sync.RWMutex // guards state
+	state *team.State
+
+	saving       sync.Mutex // held while a snapshot is made
+	snapshotSize int
+}
+
+// Receipt is what became of a command.
+type Receipt struct {
+	Record   *team.Record // nil when nothing had to change
+	Repeated bool         // the record is an earlier one, of the same command
+}
+
+// Open loads the team from its journal, which the desk closes with itself, also when Open fails.
+func Open(ctx context.Context, j journal.Journal, opts Options) (*Desk, error) {
+	d := &Desk{journal: j, opts: opts}
+	snapshot, err := j.Snapshot(ctx)
+	if err == nil {
+		d.snapshotSize = len(snapshot.Data)
+		d.state, err = team.DecodeSnapshot(snapshot.Seq, string(snapshot.Data))
+		if err != nil && !errors.Is(err, team.ErrNewer) {
+			// The history has everything that the snapshot has.
+			d.log(fmt.Sprintf("the snapshot is passed over: %v", err))
+			d.state, err = team.DecodeSnapshot(0, "")
+		}
+	}
+	if err == nil {
+		err = d.Refresh(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return d, nil
+}
+
+func (d *Desk) log(what string) {
+	if d.opts.Log != nil {
+		d.opts.Log(what)
+	}
+}
+
+// Now is the present time in the team's terms.
+func Now() team.Time { return team.Time(time.Now().UnixMilli()) }
+
+// NewID returns a new id for a command or a team: 26 letters and digits that nobody guesses.
+func NewID() string { return rand.Text() }
+
+// View calls see with the state, which does not change meanwhile and must not be kept.
+func (d *Desk) View(see func(*team.State)) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	see(d.state)
+}
+
+// Seq is that of the last record the desk has seen.
+func (d *Desk) Seq() int64 {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.state.Seq()
+}
+
+// Team returns what holds for the team as a whole.
+func (d *Desk) Team() (t team.Team) {
+	d.View(func(s *team.State) { t = s.Team() })
+	return t
+}
+
+// Refresh brings the state up to the end of the journal.
+func (d *Desk) Refresh(ctx context.Context) error {
+	for r, err := range d.journal.Read(ctx, d.Seq()) {
+		if err != nil {
+			return err
+		}
+		if err := d.see(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// see applies a record that the journal has, unless the state has it already.
+func (d *Desk) see(r journal.Record) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.Seq <= d.state.Seq() {
+		return nil
+	}
+	record, err := team.DecodeRecord(r.Seq, string(r.Data))
+	if err != nil {
+		return err
+	}
+	d.state.Apply(record)
+	return nil
+}
+
+// Wait returns soon after there is a record after seq, with the state up to date.
+func (d *Desk) Wait(ctx context.Context, after int64) error {
+	for d.Seq() <= after {
+		if err := d.journal.Wait(ctx, after); err != nil {
+			return err
+		}
+		if err := d.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Read yields the records after seq after that are there.
+func (d *Desk) Read(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
+	return decoded(d.journal.Read(ctx, after))
+}
+
+// Watch yields the records after seq after as they come, until ctx ends.
+func (d *Desk) Watch(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
+	return decoded(journal.Watch(ctx, d.journal, after))
+}
+
+func decoded(records iter.Seq2[journal.Record, error]) iter.Seq2[*team.Record, error] {
+	return func(yield func(*team.Record, error) bool) {
+		for r, err := range records {
+			var record *team.Record
+			if err == nil {
+				record, err = team.DecodeRecord(r.Seq, string(r.Data))
+			}
+			if !yield(record, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Do sends a command. An empty id is given a new one, and a zero time the present. The error is a [*team.Error] where the team, or a hook, refuses.
+func (d *Desk) Do(ctx context.Context, c team.Command) (Receipt, error) {
+	if c.ID == "" {
+		c.ID = NewID()
+	}
+	if c.At == 0 {
+		c.At = Now()
+	}
+	if d.opts.Hooks != nil {
+		if err := d.gate(ctx, c); err != nil {
+			return Receipt{}, err
+		}
+	}
+	return d.send(ctx, c)
+}
+
+func (d *Desk) send(ctx context.Context, c team.Command) (Receipt, error) {
+	var decision team.Decision
+	seq, err := d.journal.Append(ctx, d.Seq(), d.see, func() ([]byte, error) {
+		d.mu.RLock()
+		defer d.mu.RUnlock()
+		var err error
+		if decision, err = team.Decide(d.state, c); err != nil || decision.Record == nil {
+			return nil, err
+		}
+		return team.AppendRecord(nil, decision.Record), nil
+	})
+	if err != nil {
+		return Receipt{}, err
+	}
+	if decision.Repeats != 0 {
+		return d.repeated(ctx, decision.Repeats)
+	}
+	if decision.Record != nil {
+		d.mu.Lock()
+		if d.state.Seq() < seq {
+			d.state.Apply(decision.Record)
+		}
+		d.mu.Unlock()
+		d.snapshot(ctx)
+	}
+	return Receipt{Record: decision.Record}, nil
+}
+
+func (d *Desk) repeated(ctx context.Context, seq int64) (Receipt, error) {
+	for r, err := range d.Read(ctx, seq-1) {
+		return Receipt{Record: r, Repeated: true}, err
+	}
+	return Receipt{}, fmt.Errorf("record %d of the team is gone", seq)
+}
+
+// snapshot saves the state where that is due. It fails no command: the history has everything.
+func (d *Desk) snapshot(ctx context.Context) {
+	if !d.saving.TryLock() {
+		return
+	}
+	defer d.saving.Unlock()
+	if !d.journal.SnapshotDue(d.snapshotSize) {
+		return
+	}
+	d.mu.RLock()
+	s := journal.Snapshot{Seq: d.state.Seq(), Data: team.AppendSnapshot(make([]byte, 0, d.snapshotSize+d.snapshotSize/8), d.state)}
+	d.mu.RUnlock()
+	d.snapshotSize = len(s.Data)
+	if err := d.journal.SaveSnapshot(ctx, s); err != nil {
+		d.log(fmt.Sprintf("the snapshot was not saved: %v", err))
+	}
+}
+
+// Project brings the projections up to date with the state.
+func (d *Desk) Project(ctx context.Context) {
+	if d.opts.Project == nil {
+		return
+	}
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if err := d.opts.Project(ctx, d.journal, d.state); err != nil {
+		d.log(err.Error())
+	}
+}
+
+// Close brings the projections up to date and closes the journal.
+func (d *Desk) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	d.Project(ctx)
+	return d.journal.Close()
+}
+
+// closeTimeout bounds the wait for another process that is projecting just now.
+const closeTimeout = 10 * time.Second

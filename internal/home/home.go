@@ -1,0 +1,215 @@
+// Package home knows what is on disk and where: the folders of teams, and how one appears, is put away and goes.
+//
+//	<root>/teams/<team>/            a team: its journal, snapshot and projection mark (filejournal, claudefs)
+//	<root>/teams/<team>/hosts/<id>/ a host that runs or ran sessions for it (proc)
+//	<root>/archive/<team id>/       a finished team whose name was given to a new one
+//	<root>/trust.json               projects whose hooks may run (hook)
+//	<claude>/teams, <claude>/tasks  Claude Code's folders, for projections only (claudefs)
+//
+// # Guarantees
+//
+//   - A team's folder appears whole, with its first records durable, or not at all; of two that create the same name
+//     at once one wins.
+//   - Removing is safe at any moment: the folder is first moved out of the way, so that a name is either taken or free.
+//   - A name that is not a valid name of a team never becomes a path.
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"cadre/internal/journal"
+	"cadre/internal/journal/filejournal"
+	"cadre/internal/team"
+)
+
+// Home is the pair of root folders. Both paths are absolute.
+type Home struct {
+	Root   string // ours: $CADRE_HOME, else ~/.cadre
+	Claude string // Claude Code's: $CLAUDE_CONFIG_DIR, else ~/.claude
+}
+
+// Find returns the home of the user, from the environment.
+func Find() (Home, error) {
+	root, err := folder("CADRE_HOME", ".cadre")
+	if err != nil {
+		return Home{}, err
+	}
+	claude, err := folder("CLAUDE_CONFIG_DIR", ".claude")
+	return Home{Root: root, Claude: claude}, err
+}
+
+func folder(variable, name string) (string, error) {
+	if dir := os.Getenv(variable); dir != "" {
+		return filepath.Abs(dir)
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("no home folder: %w; set %s to the folder to use", err, variable)
+	}
+	return filepath.Join(user, name), nil
+}
+
+func (h Home) teams() string { return filepath.Join(h.Root, "teams") }
+
+// Trust is the file that says which projects' hooks may run.
+func (h Home) Trust() string { return filepath.Join(h.Root, "trust.json") }
+
+// Folder returns the folder of the team of that name, or of the finished team with that id. The error is a [*team.Error]
+// with code not_found where there is none.
+func (h Home) Folder(name string) (string, error) {
+	if err := team.CheckName("team", name); err != nil {
+		return "", err
+	}
+	for _, dir := range []string{filepath.Join(h.teams(), name), filepath.Join(h.Root, "archive", name)} {
+		if _, err := os.Stat(dir); err == nil {
+			return dir, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	there, err := h.Names()
+	if err != nil {
+		return "", err
+	}
+	if len(there) == 0 {
+		return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s, nor any other; create one: cadre create %s", name, name)}
+	}
+	return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s; there are: %s", name, strings.Join(there, ", "))}
+}
+
+// Names returns the names of the teams, in order.
+func (h Home) Names() ([]string, error) {
+	entries, err := os.ReadDir(h.teams())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && team.ValidName(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Open opens the journal of the team; report is told what was mended on the way.
+func (h Home) Open(name string, report func(string)) (*filejournal.Journal, string, error) {
+	dir, err := h.Folder(name)
+	if err != nil {
+		return nil, "", err
+	}
+	j, err := filejournal.Open(dir, filejournal.Options{Report: report})
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("%s holds no journal; if it is of no use, remove the folder", dir)}
+	}
+	return j, dir, err
+}
+
+// Create makes the team with these commands as the beginning of its history, all of them or none; the first one is to be a
+// CreateTeam. It returns [team.Taken] where there is a team of that name.
+func (h Home) Create(name string, commands []team.Command) error {
+	if err := team.CheckName("team", name); err != nil {
+		return err
+	}
+	state := &team.State{}
+	var records [][]byte
+	for _, c := range commands {
+		decision, err := team.Decide(state, c)
+		if err != nil {
+			return err
+		}
+		if decision.Record == nil {
+			continue
+		}
+		records = append(records, team.AppendRecord(nil, decision.Record))
+		state.Apply(decision.Record)
+	}
+	if err := os.MkdirAll(h.teams(), 0o700); err != nil {
+		return err
+	}
+	// A dot is no part of a team's name, so nobody takes the folder for a team before it is one.
+	making, err := os.MkdirTemp(h.teams(), ".new-")
+	if err != nil {
+		return fmt.Errorf("create team %s: %w", name, err)
+	}
+	defer os.RemoveAll(making)
+	if err := filejournal.Create(making, state.Team().ID, records, filejournal.Options{}); err != nil {
+		return fmt.Errorf("create team %s: nothing was created: %w", name, err)
+	}
+	dir := filepath.Join(h.teams(), name)
+	if err := os.Rename(making, dir); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
+		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a team named %s already; a free name: %s; or remove it: cadre cleanup %s", name, h.free(name), name)}
+	} else if err != nil {
+		return fmt.Errorf("create team %s: %w", name, err)
+	}
+	return syncFolder(h.teams())
+}
+
+func (h Home) free(name string) string {
+	for n := 2; ; n++ {
+		suffix := fmt.Sprintf("-%d", n)
+		free := name[:min(len(name), 64-len(suffix))] + suffix
+		if _, err := os.Stat(filepath.Join(h.teams(), free)); errors.Is(err, fs.ErrNotExist) {
+			return free
+		}
+	}
+}
+
+// Archive puts the folder of a finished team away under its id, so that its name is free and its record is kept.
+func (h Home) Archive(name, id string) error {
+	if err := os.MkdirAll(filepath.Join(h.Root, "archive"), 0o700); err != nil {
+		return err
+	}
+	dir := filepath.Join(h.Root, "archive", id)
+	if err := os.Rename(filepath.Join(h.teams(), name), dir); err != nil {
+		return fmt.Errorf("put team %s away: %w", name, err)
+	}
+	return syncFolder(h.teams())
+}
+
+// Remove removes the folder of a team. Where there is none it does nothing.
+func (h Home) Remove(dir string) error {
+	gone, err := os.MkdirTemp(filepath.Dir(dir), ".gone-")
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if err := os.Rename(dir, filepath.Join(gone, "team")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		os.Remove(gone)
+		return err
+	}
+	return errors.Join(os.RemoveAll(gone), syncFolder(filepath.Dir(dir)))
+}
+
+// Sweep removes what a Create or Remove that was killed left behind, once nobody can be at it any more.
+func (h Home) Sweep(ctx context.Context) error {
+	entries, err := os.ReadDir(h.teams())
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".gone-") && ctx.Err() == nil {
+			os.RemoveAll(filepath.Join(h.teams(), e.Name()))
+		}
+	}
+	return ctx.Err()
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
