@@ -25,6 +25,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,6 +64,58 @@ const (
 // Enroll makes the folder of a new host with that id, and its register of children.
 func Enroll(hosts, id string) (*proc.Register, error) {
 	return proc.Open(filepath.Join(hosts, id))
+}
+
+// Hosted reports whether a living host is enrolled in the folder of hosts.
+func Hosted(hosts string) bool {
+	entries, _ := os.ReadDir(hosts)
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return proc.Held(filepath.Join(hosts, e.Name(), proc.AliveFile)) })
+}
+
+// Settle waits until no host of an ended team lives any more, and ends what they left running.
+func Settle(ctx context.Context, hosts string, log func(string)) error {
+	for Hosted(hosts) {
+		select {
+		case <-ctx.Done():
+			return errors.New("a host still lives")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return Clear(ctx, hosts, log)
+}
+
+// Clear ends what dead hosts left running, whether or not a member's lease names them, and removes their folders.
+func Clear(ctx context.Context, hosts string, log func(string)) error {
+	entries, err := os.ReadDir(hosts)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		errs = append(errs, bury(ctx, filepath.Join(hosts, e.Name()), log))
+	}
+	return errors.Join(errs...)
+}
+
+// bury ends what the host of that folder left running and removes the folder, unless the host lives.
+func bury(ctx context.Context, dir string, log func(string)) error {
+	if proc.Held(filepath.Join(dir, proc.AliveFile)) {
+		return nil
+	}
+	strays, err := proc.EndStrays(ctx, dir)
+	for _, stray := range strays {
+		log(fmt.Sprintf("ended what a dead host had left running for %s: process %d", stray.Member, stray.Pid))
+	}
+	if errors.Is(err, proc.ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := proc.Remove(dir); !errors.Is(err, proc.ErrHeld) {
+		return err
+	}
+	return nil
 }
 
 // Host runs sessions for one team.
@@ -229,17 +282,9 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 		if proc.Held(filepath.Join(dir, proc.AliveFile)) {
 			return nil
 		}
-		strays, err := proc.EndStrays(ctx, dir)
-		for _, stray := range strays {
-			h.Log(fmt.Sprintf("ended what the dead host %s had left running for %s: process %d", m.Host, stray.Member, stray.Pid))
-		}
-		if errors.Is(err, proc.ErrHeld) {
-			return nil
-		}
-		if err != nil {
+		if err := bury(ctx, dir, h.Log); err != nil {
 			return err
 		}
-		os.RemoveAll(dir)
 	}
 	return h.do(ctx, &team.AttachMember{Member: m.Name, From: m.Host}, 0)
 }

@@ -40,6 +40,9 @@ type Options struct {
 	Log func(string)
 }
 
+// Journal is what a desk works on.
+type Journal = journal.Journal
+
 // Hooks runs the hooks for one event in the team's directory.
 type Hooks func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error)
 

@@ -26,16 +26,17 @@ func (s *State) Apply(r *Record) bool {
 }
 
 func (e *TeamCreated) apply(s *State, r *Record) {
-	if s.team.ID != "" {
+	if s.team.ID != "" || e.Team.ID == "" {
 		return
 	}
 	s.team = e.Team
+	s.team.Lead = e.Lead.Name
 	s.team.CreatedAt = r.At
 	s.join(e.Lead, r)
 }
 
 func (s *State) join(m Member, r *Record) {
-	if s.member(m.Name) != nil {
+	if s.team.ID == "" || s.member(m.Name) != nil {
 		return
 	}
 	m.JoinedAt = r.At
@@ -71,13 +72,13 @@ func (e *MemberSpawned) apply(s *State, r *Record) {
 }
 
 func (e *MemberAttached) apply(s *State, _ *Record) {
-	if m := s.member(e.Member); m != nil {
+	if m := s.alive(e.Member); m != nil {
 		m.Host, m.Lease = e.Host, e.Lease
 	}
 }
 
 func (e *MemberStarted) apply(s *State, _ *Record) {
-	if m := s.member(e.Member); m != nil {
+	if m := s.alive(e.Member); m != nil {
 		m.Session, m.Summary = e.Session, ""
 		if m.Status == Spawning {
 			m.Status = Active
@@ -86,9 +87,8 @@ func (e *MemberStarted) apply(s *State, _ *Record) {
 }
 
 func (e *MemberStatusChanged) apply(s *State, _ *Record) {
-	if m := s.member(e.Member); m != nil {
-		m.Summary = e.Summary
-		if m.Status.Running() && m.Status != ShuttingDown {
+	if m := s.alive(e.Member); m != nil {
+		if m.Summary = e.Summary; m.Status != ShuttingDown {
 			m.Status = e.Status
 		}
 		if e.Status == Idle {
@@ -98,7 +98,7 @@ func (e *MemberStatusChanged) apply(s *State, _ *Record) {
 }
 
 func (e *MemberDetached) apply(s *State, _ *Record) {
-	if m := s.member(e.Member); m != nil {
+	if m := s.alive(e.Member); m != nil {
 		m.Host, m.Summary = "", e.Reason
 		m.Status = Spawning
 		m.Incarnation++
@@ -109,6 +109,14 @@ func (e *MemberDetached) apply(s *State, _ *Record) {
 
 func (e *MemberStopped) apply(s *State, _ *Record) { s.end(e.Member, Stopped, e.Reason) }
 func (e *MemberFailed) apply(s *State, _ *Record)  { s.end(e.Member, Failed, e.Reason) }
+
+// alive is the member of that name unless it has ended, which nothing recorded later undoes.
+func (s *State) alive(name string) *Member {
+	if m := s.member(name); m != nil && m.Status.Running() {
+		return m
+	}
+	return nil
+}
 
 func (s *State) end(member string, status MemberStatus, reason string) {
 	if m := s.member(member); m != nil {
@@ -129,14 +137,14 @@ func (e *ModeChanged) apply(s *State, _ *Record) {
 }
 
 func (e *ShutdownRequested) apply(s *State, _ *Record) {
-	if m := s.member(e.Member); m != nil {
+	if m := s.alive(e.Member); m != nil {
 		m.Shutdown = Shutdown{Request: e.Request, Reason: e.Reason, Deadline: e.Deadline}
-		s.requestSeq++
 	}
+	s.requestSeq++
 }
 
 func (e *ShutdownAnswered) apply(s *State, _ *Record) {
-	if m := s.member(e.Member); m != nil {
+	if m := s.alive(e.Member); m != nil {
 		if m.Shutdown.Answer = "rejected"; e.Approved {
 			m.Shutdown.Answer = "approved"
 			m.Status = ShuttingDown
@@ -153,8 +161,8 @@ func (e *ShutdownWithdrawn) apply(s *State, _ *Record) {
 func (e *PlanSubmitted) apply(s *State, _ *Record) {
 	if m := s.member(e.Member); m != nil {
 		m.Plan.State, m.Plan.Request, m.Plan.Text, m.Plan.Feedback = "submitted", e.Request, e.Plan, ""
-		s.requestSeq++
 	}
+	s.requestSeq++
 }
 
 func (e *PlanAnswered) apply(s *State, _ *Record) {
@@ -206,15 +214,18 @@ func (e *TaskCreated) apply(s *State, r *Record) {
 		return
 	}
 	t.CreatedAt, t.UpdatedAt = r.At, r.At
-	t.BlockedBy, t.Blocks = slices.Clone(t.BlockedBy), nil
-	t.Metadata = maps.Clone(t.Metadata)
+	blockedBy := t.BlockedBy
+	t.BlockedBy, t.Blocks = nil, nil
 	s.tasks = append(s.tasks, t)
-	for _, id := range t.BlockedBy {
-		if b := s.task(id); b != nil {
+	added := &s.tasks[len(s.tasks)-1]
+	for _, id := range blockedBy {
+		if b := s.task(id); b != nil && b != added && (len(b.Blocks) == 0 || b.Blocks[len(b.Blocks)-1] != t.ID) {
 			b.Blocks = append(b.Blocks, t.ID)
+			added.BlockedBy = append(added.BlockedBy, id)
 		}
 	}
-	s.reindex(len(s.tasks)-1, "")
+	s.counts[statusIndex(t.Status)]++
+	s.reindex(len(s.tasks) - 1)
 	s.setStrikes(hookKey("TaskCreated", r.Actor, t.Subject), 0)
 }
 
@@ -227,9 +238,14 @@ func (s *State) change(id string, r *Record, f func(t *Task)) {
 	before := t.Status
 	f(t)
 	t.UpdatedAt = r.At
-	s.reindex(taskIndex(id), before)
-	if before.open() && !t.Status.open() {
-		s.closed(t)
+	s.counts[statusIndex(before)]--
+	s.counts[statusIndex(t.Status)]++
+	s.reindex(taskIndex(id))
+	switch {
+	case before.open() && !t.Status.open():
+		s.recount(t, -1)
+	case !before.open() && t.Status.open(): // no command of ours does it
+		s.recount(t, +1)
 	}
 }
 
@@ -251,16 +267,7 @@ func (e *TaskUpdated) apply(s *State, r *Record) {
 			}
 			t.Owner, t.Assigned = *e.Owner, *e.Owner != ""
 		}
-		for key, value := range e.Metadata {
-			if string(value) == "null" {
-				delete(t.Metadata, key)
-				continue
-			}
-			if t.Metadata == nil {
-				t.Metadata = map[string]json.RawMessage{}
-			}
-			t.Metadata[key] = value
-		}
+		t.Metadata = merged(t.Metadata, e.Metadata)
 		for _, id := range e.AddBlockedBy {
 			s.link(id, t.ID, true)
 		}
@@ -275,24 +282,53 @@ func (e *TaskUpdated) apply(s *State, r *Record) {
 		}
 	})
 	for _, id := range slices.Concat(e.AddBlocks, e.RemoveBlocks) {
-		if t := s.task(id); t != nil {
-			s.reindex(taskIndex(id), t.Status)
+		if s.task(id) != nil {
+			s.reindex(taskIndex(id))
 		}
 	}
+}
+
+// merged is a new map of both, because readers may hold the old one; a value null deletes its key.
+func merged(old, changes map[string]json.RawMessage) map[string]json.RawMessage {
+	if len(changes) == 0 {
+		return old
+	}
+	all := maps.Clone(old)
+	if all == nil {
+		all = make(map[string]json.RawMessage, len(changes))
+	}
+	maps.Copy(all, changes)
+	maps.DeleteFunc(all, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
+	if len(all) == 0 {
+		return nil
+	}
+	return all
 }
 
 // link adds or removes the dependency "blocker blocks waiter", on both of its sides.
 func (s *State) link(blocker, waiter string, add bool) {
 	b, w := s.task(blocker), s.task(waiter)
-	if b == nil || w == nil {
+	if b == nil || w == nil || b == w || slices.Contains(w.BlockedBy, blocker) == add {
 		return
 	}
-	w.BlockedBy = slices.DeleteFunc(w.BlockedBy, func(id string) bool { return id == blocker })
-	b.Blocks = slices.DeleteFunc(b.Blocks, func(id string) bool { return id == waiter })
-	if add {
+	if add { // at the end, which a reader of the old list does not see
 		w.BlockedBy = append(w.BlockedBy, blocker)
 		b.Blocks = append(b.Blocks, waiter)
+		return
 	}
+	w.BlockedBy = without(w.BlockedBy, blocker)
+	b.Blocks = without(b.Blocks, waiter)
+}
+
+// without is a new list without that id, because readers may hold the old one.
+func without(ids []string, gone string) []string {
+	var kept []string
+	for _, id := range ids {
+		if id != gone {
+			kept = append(kept, id)
+		}
+	}
+	return kept
 }
 
 func (e *TaskClaimed) apply(s *State, r *Record) {
@@ -337,14 +373,17 @@ func (e *TaskDeleted) apply(s *State, r *Record) {
 
 func (e *MessageSent) apply(s *State, r *Record) {
 	msg := e.Message
+	if msg.Seq <= s.messageSeq {
+		return
+	}
 	msg.SentAt = r.At
-	s.messageSeq = max(s.messageSeq, msg.Seq)
+	s.messageSeq = msg.Seq
 	to := msg.Recipients
 	if len(to) == 0 {
 		to = []string{msg.To}
 	}
 	for _, name := range to {
-		if m := s.member(name); m != nil {
+		if m := s.member(name); m != nil && (len(m.Inbox) == 0 || m.Inbox[len(m.Inbox)-1] != msg.Seq) {
 			m.Inbox = append(m.Inbox, msg.Seq)
 			msg.waiting++
 		}
@@ -380,23 +419,34 @@ func (e *MessagesReturned) apply(s *State, _ *Record) {
 
 // takeMail takes these messages out of the inbox of m; a message that no inbox holds leaves the state.
 func (s *State) takeMail(m *Member, seqs []int64) {
+	if len(seqs) <= len(m.Inbox) && slices.Equal(seqs, m.Inbox[:len(seqs)]) { // nearly always: mail is taken in order
+		s.unwait(seqs)
+		m.Inbox = m.Inbox[len(seqs):]
+		return
+	}
 	gone := make(map[int64]bool, len(seqs))
 	for _, seq := range seqs {
 		gone[seq] = true
 	}
 	kept := m.Inbox[:0:0]
 	for _, seq := range m.Inbox {
-		if !gone[seq] {
+		if gone[seq] {
+			s.unwait([]int64{seq})
+		} else {
 			kept = append(kept, seq)
-			continue
 		}
+	}
+	m.Inbox = kept
+}
+
+func (s *State) unwait(seqs []int64) {
+	for _, seq := range seqs {
 		if msg := s.messages[seq]; msg != nil {
 			if msg.waiting--; msg.waiting <= 0 {
 				delete(s.messages, seq)
 			}
 		}
 	}
-	m.Inbox = kept
 }
 
 func sortedSeqs(m map[int64]*Message) []int64 {

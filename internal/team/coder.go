@@ -1,6 +1,7 @@
 package team
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -45,6 +46,9 @@ func encode(v fielder, view bool, buf []byte) []byte {
 }
 
 func decode(v fielder, in string) error {
+	if !utf8.ValidString(in) {
+		in = strings.ToValidUTF8(in, "\uFFFD")
+	}
 	c := coder{mode: reading, in: in}
 	c.object(v)
 	if c.space(); c.err == nil && c.pos != len(c.in) {
@@ -264,31 +268,42 @@ func (c *coder) raws(key string, v *map[string]json.RawMessage) {
 		}
 		c.out = append(c.out, '}')
 	case reading:
-		*v = map[string]json.RawMessage{}
+		all := map[string]json.RawMessage{}
 		if !c.take('{') {
 			c.fail("expected an object")
 		}
 		for c.err == nil && !c.take('}') {
-			if len(*v) > 0 && !c.take(',') {
+			if len(all) > 0 && !c.take(',') {
 				c.fail("expected a comma")
 			}
 			k := c.text()
 			if !c.take(':') {
 				c.fail("expected a colon")
 			}
-			c.space()
-			from := c.pos
-			c.skip(0)
-			if c.err == nil {
-				(*v)[k] = json.RawMessage(c.in[from:c.pos])
-			}
+			all[k] = c.raw()
 		}
-		for _, raw := range *v {
-			if !json.Valid(raw) {
-				c.fail("expected a JSON value")
-			}
+		if *v = all; len(all) == 0 {
+			*v = nil
 		}
 	}
+}
+
+// raw reads any value and returns its text, on one line.
+func (c *coder) raw() json.RawMessage {
+	c.space()
+	from := c.pos
+	if c.skip(0); c.err != nil {
+		return nil
+	}
+	value := json.RawMessage(c.in[from:c.pos])
+	var one bytes.Buffer
+	switch {
+	case !json.Valid(value):
+		c.fail("expected a JSON value")
+	case bytes.ContainsAny(value, "\n\r") && json.Compact(&one, value) == nil:
+		return one.Bytes()
+	}
+	return value
 }
 
 // sub is a field whose value is an object.
@@ -301,10 +316,13 @@ func (c *coder) sub(key string, zero bool, v fielder) {
 // opt is a field that tells absence from a zero value.
 func opt[T any](c *coder, key string, v **T, one func(key string, v *T)) {
 	if c.mode != reading {
-		if *v == nil || c.mode == cleaning {
-			if *v != nil {
-				one(key, *v)
-			}
+		if *v == nil {
+			return
+		}
+		if c.mode == cleaning {
+			own := **v // whoever sent the command keeps its own
+			*v = &own
+			one(key, *v)
 			return
 		}
 		mark := len(c.out)
@@ -337,6 +355,7 @@ func list[T any](c *coder, key string, v *[]T, one func(*T)) {
 	}
 	switch c.mode {
 	case cleaning:
+		*v = slices.Clone(*v) // whoever sent the command keeps its own
 		for i := range *v {
 			one(&(*v)[i])
 		}
@@ -374,146 +393,6 @@ func objects[T any, P interface {
 	fielder
 }](c *coder, key string, v *[]T) {
 	list(c, key, v, func(one *T) { c.object(P(one)) })
-}
-
-func (c *coder) space() {
-	for c.pos < len(c.in) && (c.in[c.pos] == ' ' || c.in[c.pos] == '\n' || c.in[c.pos] == '\t' || c.in[c.pos] == '\r') {
-		c.pos++
-	}
-}
-
-func (c *coder) take(b byte) bool {
-	if c.space(); c.pos < len(c.in) && c.in[c.pos] == b {
-		c.pos++
-		return true
-	}
-	return false
-}
-
-func (c *coder) number() int64 {
-	c.space()
-	from := c.pos
-	for c.pos < len(c.in) && (c.in[c.pos] == '-' || c.in[c.pos] >= '0' && c.in[c.pos] <= '9') {
-		c.pos++
-	}
-	n, err := strconv.ParseInt(c.in[from:c.pos], 10, 64)
-	if err != nil {
-		c.fail("expected a whole number")
-	}
-	return n
-}
-
-// text reads a JSON string. Without escapes it is a part of the input, not a copy.
-func (c *coder) text() string {
-	if !c.take('"') {
-		c.fail("expected a text")
-		return ""
-	}
-	rest := c.in[c.pos:]
-	end := strings.IndexByte(rest, '"')
-	if end < 0 {
-		c.fail("a text without its end")
-		return ""
-	}
-	if s := rest[:end]; strings.IndexByte(s, '\\') < 0 {
-		c.pos += end + 1
-		return s
-	}
-	for i := strings.IndexByte(rest, '\\'); i < len(rest); i++ {
-		switch rest[i] {
-		case '\\':
-			i++
-		case '"':
-			var s string
-			if json.Unmarshal([]byte(c.in[c.pos-1:c.pos+i+1]), &s) != nil {
-				c.fail("a text with a bad escape")
-			} else {
-				c.pos += i + 1
-			}
-			return s
-		}
-	}
-	c.fail("a text without its end")
-	return ""
-}
-
-// skip passes over any value.
-func (c *coder) skip(depth int) {
-	if depth > 100 {
-		c.fail("nested too deeply")
-	}
-	c.space()
-	if c.err != nil || c.pos >= len(c.in) {
-		c.fail("expected a value")
-		return
-	}
-	switch b := c.in[c.pos]; b {
-	case '"':
-		c.text()
-	case '{', '[':
-		c.pos++
-		for n := 0; c.err == nil && !c.take(b+2); n++ { // in ASCII a closing bracket comes two after its opening one
-			if n > 0 && !c.take(',') {
-				c.fail("expected a comma")
-				return
-			}
-			if b == '{' {
-				if c.text(); !c.take(':') {
-					c.fail("expected a colon")
-					return
-				}
-			}
-			c.skip(depth + 1)
-		}
-	default:
-		from := c.pos
-		for c.pos < len(c.in) && strings.IndexByte(",]} \n\t\r", c.in[c.pos]) < 0 {
-			c.pos++
-		}
-		if !json.Valid([]byte(c.in[from:c.pos])) {
-			c.fail("expected a value")
-		}
-	}
-}
-
-const hexDigits = "0123456789abcdef"
-
-// appendText appends s as a JSON string, valid UTF-8 whatever s is.
-func appendText(out []byte, s string) []byte {
-	out = append(out, '"')
-	from := 0
-	for i := 0; i < len(s); {
-		b := s[i]
-		if b >= ' ' && b < utf8.RuneSelf && b != '"' && b != '\\' {
-			i++
-			continue
-		}
-		if b >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 {
-				out = append(append(out, s[from:i]...), "\uFFFD"...)
-				from = i + 1
-			}
-			i += n
-			continue
-		}
-		out = append(out, s[from:i]...)
-		switch b {
-		case '"', '\\':
-			out = append(out, '\\', b)
-		case '\n':
-			out = append(out, '\\', 'n')
-		case '\t':
-			out = append(out, '\\', 't')
-		case '\r':
-			out = append(out, '\\', 'r')
-		default:
-			out = append(out, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&15])
-		}
-		i++
-		from = i
-	}
-	return append(append(out, s[from:]...), '"')
 }
 
 func sorted[V any](m map[string]V) []string {

@@ -10,6 +10,7 @@ import (
 const (
 	MaxText    = 1 << 20 // bytes of a message, prompt, description, result or plan
 	MaxSubject = 4 << 10 // bytes of a subject and of other short texts
+	MaxID      = 256     // bytes of a command's id
 	MaxStrikes = 10      // rejections of the same thing in a row, after which the lead is told instead
 )
 
@@ -40,8 +41,13 @@ type Decision struct {
 
 // Decide says what c changes. A refusal is an [*Error]. The state is only read.
 func Decide(s *State, c Command) (Decision, error) {
-	if c.ID == "" {
+	switch {
+	case c.ID == "":
 		return Decision{}, refuse(Invalid, "the command has no id")
+	case len(c.ID) > MaxID:
+		return Decision{}, refuse(TooLarge, "the id of the command has %d bytes, of at most %d", len(c.ID), MaxID)
+	case c.Body == nil:
+		return Decision{}, refuse(Invalid, "the command asks for nothing")
 	}
 	if seq := s.recent.seq(c.ID); seq != 0 {
 		return Decision{Repeats: seq}, nil
@@ -92,11 +98,11 @@ func (d *decision) enter() error {
 			}
 		}
 	}
-	if d.Actor == User || strings.HasPrefix(d.Actor, hostPrefix) {
+	if d.Actor == User || d.isHost() {
 		return nil
 	}
 	if d.actor = d.member(d.Actor); d.actor == nil {
-		return refuse(NotFound, "no member named %q in team %s; its members: %s", d.Actor, d.team.Name, names(d.everybody()))
+		return refuse(NotFound, "no member named %q in team %s; its members: %s", brief(d.Actor), d.team.Name, names(d.everybody()))
 	}
 	if !d.actor.Status.Running() {
 		return refuse(Finished, "%s has %s and acts no more; team %s has: %s", d.actor.Name, ended(d.actor.Status), d.team.Name, names(d.Recipients()))
@@ -105,6 +111,11 @@ func (d *decision) enter() error {
 		return refuse(Conflict, "this is session %d of %s, whose present session is %d: it was replaced and must end", d.Incarnation, d.actor.Name, d.actor.Incarnation)
 	}
 	return nil
+}
+
+// isHost reports whether the actor is a host. One without an id is none: it would be the host of every member that has none.
+func (d *decision) isHost() bool {
+	return strings.HasPrefix(d.Actor, hostPrefix) && len(d.Actor) > len(hostPrefix)
 }
 
 func ended(s MemberStatus) string {
@@ -135,7 +146,7 @@ func (d *decision) known(name string) (*Member, error) {
 	if m := d.member(name); m != nil {
 		return m, nil
 	}
-	return nil, refuse(NotFound, "no member named %q in team %s; valid names: %s", name, d.team.Name, names(d.everybody()))
+	return nil, refuse(NotFound, "no member named %q in team %s; valid names: %s", brief(name), d.team.Name, names(d.everybody()))
 }
 
 // running returns the member of that name, which must not have ended.
@@ -162,13 +173,28 @@ func (d *decision) hosted(name string) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Actor == name || d.Actor == User {
+	switch {
+	case d.Actor == name || d.Actor == User:
 		return m, nil
-	}
-	if d.Actor != Host(m.Host) || d.Lease != 0 && d.Lease != m.Lease {
-		return nil, refuse(Conflict, "%s does not hold the lease of %s: another host took it", d.Actor, name)
+	case !d.isHost():
+		return nil, refuse(Denied, "%s cannot act for %s; only %s itself, its host and the user can", d.Actor, name, name)
+	case m.Host == "":
+		return nil, refuse(Conflict, "%s does not hold the lease of %s; nobody does", brief(d.Actor), name)
+	case d.Actor != Host(m.Host) || d.Lease != 0 && d.Lease != m.Lease:
+		return nil, refuse(Conflict, "%s does not hold the lease of %s: another host took it", brief(d.Actor), name)
 	}
 	return m, nil
+}
+
+// self returns the member that the command is about: the actor, or, for the user and the host, the one named.
+func (d *decision) self(name string) (*Member, error) {
+	if name == "" && d.actor == nil {
+		return nil, refuse(Invalid, "say which member it is for")
+	}
+	if name == "" {
+		name = d.Actor
+	}
+	return d.hosted(name)
 }
 
 // tell sends a message from the team itself.
@@ -219,7 +245,7 @@ func oneOf(what, value string, valid []string) error {
 	if slices.Contains(valid, value) {
 		return nil
 	}
-	return refuse(Invalid, "%q is no %s; it is one of: %s", value, what, strings.Join(valid, ", "))
+	return refuse(Invalid, "%q is no %s; it is one of: %s", brief(value), what, strings.Join(valid, ", "))
 }
 
 // ValidName reports whether a team or a member may have this name: a letter or digit, then up to 63 letters, digits, _ or -.
@@ -237,15 +263,24 @@ func ValidName(name string) bool {
 
 // CheckName is the error for a name that is not a [ValidName]. what is team, member or lead.
 func CheckName(what, name string) error {
-	if ValidName(name) {
-		return nil
+	if !ValidName(name) {
+		return refuse(Invalid, "%q cannot be the name of a %s: a name is a letter or digit and then up to 63 letters, digits, _ or -", brief(name), what)
 	}
-	return refuse(Invalid, "%q cannot be the name of a %s: a name is a letter or digit and then up to 63 letters, digits, _ or -", clipTo(name, 80), what)
+	if what != "team" && slices.ContainsFunc(reserved, func(r string) bool { return strings.EqualFold(r, name) }) {
+		return refuse(Invalid, "%q cannot be the name of a %s: its messages would seem to come from the %s itself", name, what, strings.ToLower(name))
+	}
+	return nil
 }
+
+// reserved are names under which a member could pass, to a model that reads its mail, for somebody with more rights.
+var reserved = []string{"user", "system"}
+
+// brief is enough of what a command named to know it by in an error.
+func brief(s string) string { return clipTo(s, 80) }
 
 func clipTo(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
+	return strings.ToValidUTF8(s[:n], "") + "…" // what the cut left of a character goes
 }

@@ -1,10 +1,9 @@
 package team
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // SendMessage sends a message to one member.
@@ -29,14 +28,14 @@ func checkMessage(d *decision, intent, priority, body string) error {
 		return err
 	}
 	switch {
-	case strings.HasPrefix(d.Actor, hostPrefix):
+	case d.isHost():
 		return refuse(Denied, "a host sends no messages of its own")
 	case strings.TrimSpace(body) == "":
 		return refuse(Invalid, "the message is empty")
 	case !slices.Contains(intents, intent):
-		return refuse(Invalid, "%q is no intent; it is one of: %s", intent, strings.Join(intents[1:], ", "))
+		return refuse(Invalid, "%q is no intent; it is one of: %s", brief(intent), strings.Join(intents[1:], ", "))
 	case priority != "" && priority != "normal" && priority != "urgent":
-		return refuse(Invalid, "%q is no priority of a message; it is normal or urgent", priority)
+		return refuse(Invalid, "%q is no priority of a message; it is normal or urgent", brief(priority))
 	}
 	return nil
 }
@@ -48,7 +47,7 @@ func (b *SendMessage) decide(d *decision) error {
 	to := d.member(b.To)
 	switch {
 	case to == nil:
-		return refuse(NotFound, "no member named %q in team %s; valid names: %s", clipTo(b.To, 80), d.team.Name, names(d.others()))
+		return refuse(NotFound, "no member named %q in team %s; valid names: %s", brief(b.To), d.team.Name, names(d.others()))
 	case !to.Status.Running():
 		return refuse(NotFound, "%s has %s and gets no more mail; valid names: %s", b.To, ended(to.Status), names(d.others()))
 	case b.To == d.Actor:
@@ -82,7 +81,8 @@ func orNormal(priority string) string {
 	return priority
 }
 
-// ReceiveMessages gives a member its undelivered messages, in order, and records that it has them: what the record says was delivered is the answer.
+// ReceiveMessages gives a member its undelivered messages, in order, and records that it has them: what the record says was
+// delivered is the answer.
 type ReceiveMessages struct {
 	Member string  // "" for the actor
 	Max    int     // 0 for all
@@ -100,14 +100,17 @@ func (b *ReceiveMessages) decide(d *decision) error {
 	if err != nil {
 		return err
 	}
+	if b.Max < 0 {
+		return refuse(Invalid, "it cannot be %d messages at most; 0 is for all", b.Max)
+	}
 	seqs := m.Inbox
 	if b.Seqs != nil {
-		for _, seq := range b.Seqs {
-			if !slices.Contains(m.Inbox, seq) {
-				return refuse(Conflict, "message %d was delivered to %s already", seq, m.Name)
+		seqs = slices.Compact(slices.Sorted(slices.Values(b.Seqs))) // in order, each once
+		for _, seq := range seqs {
+			if _, waits := slices.BinarySearch(m.Inbox, seq); !waits {
+				return refuse(Conflict, "message %d does not wait for %s: it was delivered already, or never sent to it", seq, m.Name)
 			}
 		}
-		seqs = b.Seqs
 	}
 	if b.Max > 0 && len(seqs) > b.Max {
 		seqs = seqs[:b.Max]
@@ -120,16 +123,10 @@ func (b *ReceiveMessages) decide(d *decision) error {
 
 // reader returns the member whose mail the actor may take: its own, or, for the user and the host, that of the member named.
 func (d *decision) reader(name string) (*Member, error) {
-	if name == "" || name == d.Actor {
-		if d.actor == nil {
-			return nil, refuse(Invalid, "say whose mail it is")
-		}
-		return d.actor, nil
-	}
-	if d.Actor == User {
+	if d.Actor == User && name != "" {
 		return d.known(name)
 	}
-	return d.hosted(name)
+	return d.self(name)
 }
 
 // MarkRead records that a member has read everything that it was given up to the message Through.
@@ -152,42 +149,39 @@ func (b *MarkRead) decide(d *decision) error {
 	return nil
 }
 
-// returnMail sends the mail of a member that will never get it back to its senders, one message for each of them.
+// returnMail sends the mail of a member that will never get it back to its senders, one message for each of them. What its
+// sender cannot be given, the lead is.
 func (d *decision) returnMail(m *Member, why string) {
 	if len(m.Inbox) == 0 {
 		return
 	}
 	d.emit(&MessagesReturned{Member: m.Name, Seqs: slices.Clone(m.Inbox)})
-	var senders []string
-	bodies := map[string][]string{}
+	var to []string
+	letters := map[string]*strings.Builder{}
+	more := map[string]int{}
 	for _, seq := range m.Inbox {
 		msg := d.messages[seq]
-		if msg == nil || msg.From == "" || msg.From == User {
+		if msg == nil || msg.Type != TypeMessage && msg.Type != TypeBroadcast { // what the team or a request said of this member is moot
 			continue
 		}
-		from := msg.From
-		if s := d.member(from); s == nil || !s.Status.Running() || from == m.Name || d.ending[from] {
-			from = d.team.Lead
+		name := msg.From
+		if s := d.member(name); s == nil || !s.Status.Running() || d.ending[name] {
+			name = d.team.Lead
 		}
-		if len(bodies[from]) == 0 {
-			senders = append(senders, from)
+		if letters[name] == nil {
+			letters[name] = &strings.Builder{}
+			to = append(to, name)
 		}
-		bodies[from] = append(bodies[from], "#"+strconv.FormatInt(seq, 10)+": "+excerpt(msg.Body))
+		if letter := letters[name]; letter.Len() < MaxText/2 {
+			fmt.Fprintf(letter, "\n#%d from %s: %s", seq, msg.From, clipTo(msg.Body, MaxSubject)) // the journal has it whole
+		} else {
+			more[name]++
+		}
 	}
-	for _, from := range senders {
-		d.tell(from, TypeSystem, "", "Not delivered, because %s %s:\n%s", m.Name, why, strings.Join(bodies[from], "\n"))
+	for _, name := range to {
+		if n := more[name]; n > 0 {
+			fmt.Fprintf(letters[name], "\nand %d more", n)
+		}
+		d.tell(name, TypeSystem, "", "Not delivered, because %s %s:%s", m.Name, why, letters[name])
 	}
-}
-
-// excerpt is enough of a returned message to know it by; the journal has it whole.
-func excerpt(body string) string {
-	const most = 4 << 10
-	if len(body) <= most {
-		return body
-	}
-	cut := most
-	for !utf8.RuneStart(body[cut]) {
-		cut--
-	}
-	return body[:cut] + "…"
 }

@@ -1,10 +1,7 @@
 package team
 
 import (
-	"bytes"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,7 +27,7 @@ const DefaultPriority = "medium"
 func (b *CreateTask) decide(d *decision) error {
 	t := Task{Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm, Status: Pending, Owner: b.Owner, Assigned: b.Owner != "", Role: b.Role,
 		Priority: b.Priority, Run: b.Run, TimeoutMS: b.TimeoutMS, Retries: b.Retries, CreatedBy: d.Actor}
-	t.ID = strconv.Itoa(len(d.tasks) + 1 + d.created())
+	t.ID = strconv.Itoa(len(d.tasks) + 1)
 	if t.Priority == "" {
 		t.Priority = DefaultPriority
 	}
@@ -54,6 +51,7 @@ func (b *CreateTask) decide(d *decision) error {
 			return err
 		}
 	}
+	once := map[string]bool{}
 	for _, id := range b.BlockedBy {
 		if id == t.ID {
 			return refuse(Invalid, "task %s cannot block itself", id)
@@ -61,16 +59,16 @@ func (b *CreateTask) decide(d *decision) error {
 		if blocker := d.task(id); blocker == nil || blocker.Status == Deleted {
 			return d.noTask(id)
 		}
-		if !slices.Contains(t.BlockedBy, id) {
+		if !once[id] {
+			once[id] = true
 			t.BlockedBy = append(t.BlockedBy, id)
 		}
 	}
-	meta, err := metadata(b.Metadata)
+	meta, err := metadata(nil, b.Metadata)
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(meta, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
-	t.Metadata = meta
+	t.Metadata = merged(nil, meta)
 	d.emit(&TaskCreated{Task: t})
 	if b.Owner != "" && b.Owner != d.Actor {
 		d.tell(b.Owner, TypeTaskAssignment, t.ID, "Task %s is yours: %s", t.ID, b.Subject)
@@ -78,43 +76,11 @@ func (b *CreateTask) decide(d *decision) error {
 	return nil
 }
 
-// created counts the tasks that this decision created already.
-func (d *decision) created() int {
-	n := 0
-	for _, e := range d.events {
-		if _, ok := e.(*TaskCreated); ok {
-			n++
-		}
-	}
-	return n
-}
-
-// metadata checks the values and brings them to one line each.
-func metadata(in map[string]json.RawMessage) (map[string]json.RawMessage, error) {
-	if len(in) == 0 {
-		return nil, nil
-	}
-	out := make(map[string]json.RawMessage, len(in))
-	size := 0
-	for key, value := range in {
-		var one bytes.Buffer
-		if err := json.Compact(&one, value); err != nil {
-			return nil, refuse(Invalid, "metadata %q is not JSON: %v", clipTo(key, 80), err)
-		}
-		out[strings.ToValidUTF8(key, "\uFFFD")] = json.RawMessage(strings.ToValidUTF8(one.String(), "\uFFFD"))
-		size += len(key) + one.Len()
-	}
-	if size > MaxText {
-		return nil, refuse(TooLarge, "the metadata has %d bytes, of at most %d", size, MaxText)
-	}
-	return out, nil
-}
-
 func (d *decision) noTask(id string) error {
 	if t := d.task(id); t != nil && t.Status == Deleted {
 		return refuse(NotFound, "task %s was deleted", id)
 	}
-	return refuse(NotFound, "no task %q in team %s; cadre task list %s shows the tasks", clipTo(id, 80), d.team.Name, d.team.Name)
+	return refuse(NotFound, "no task %q in team %s; cadre task list %s shows the tasks", brief(id), d.team.Name, d.team.Name)
 }
 
 // live returns the task with that id, which must not be deleted.
@@ -123,154 +89,6 @@ func (d *decision) live(id string) (*Task, error) {
 		return t, nil
 	}
 	return nil, d.noTask(id)
-}
-
-// UpdateTask changes what is not nil. An owner "" takes the owner away; a metadata value null deletes its key.
-type UpdateTask struct {
-	Task                                                   string
-	Subject, Description, ActiveForm, Owner, Priority      *string
-	Metadata                                               map[string]json.RawMessage
-	AddBlockedBy, RemoveBlockedBy, AddBlocks, RemoveBlocks []string
-}
-
-func (b *UpdateTask) decide(d *decision) error {
-	t, err := d.live(b.Task)
-	if err != nil {
-		return err
-	}
-	if t.Status == Completed && (b.Owner != nil || len(b.AddBlockedBy)+len(b.RemoveBlockedBy) > 0) {
-		return refuse(NotReady, "%s is completed: its owner and what it waits for change no more; create a new task", t.label())
-	}
-	or := func(s *string) string {
-		if s == nil {
-			return ""
-		}
-		return *s
-	}
-	if b.Subject != nil && strings.TrimSpace(*b.Subject) == "" {
-		return refuse(Invalid, "a task needs a subject")
-	}
-	if err := limit(text{"subject", or(b.Subject), MaxSubject}, text{"active form", or(b.ActiveForm), MaxSubject}, text{"description", or(b.Description), MaxText}); err != nil {
-		return err
-	}
-	if b.Priority != nil {
-		if err := oneOf("priority", *b.Priority, Priorities); err != nil {
-			return err
-		}
-	}
-	e := &TaskUpdated{Task: t.ID, Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm, Priority: b.Priority,
-		AddBlockedBy: b.AddBlockedBy, RemoveBlockedBy: b.RemoveBlockedBy, AddBlocks: b.AddBlocks, RemoveBlocks: b.RemoveBlocks}
-	if e.Metadata, err = metadata(b.Metadata); err != nil {
-		return err
-	}
-	if err := d.relink(t, b); err != nil {
-		return err
-	}
-	reassigned := b.Owner != nil && *b.Owner != t.Owner
-	if reassigned {
-		if err := d.reassign(t, *b.Owner); err != nil {
-			return err
-		}
-		e.Owner = b.Owner
-	}
-	d.emit(e)
-	if reassigned {
-		if t.Status == InProgress && t.Owner != d.Actor {
-			d.tell(t.Owner, TypeSystem, t.ID, "Task %s (%s) was taken from you by %s; stop working on it.", t.ID, t.Subject, d.Actor)
-		}
-		if *b.Owner != d.Actor {
-			d.tell(*b.Owner, TypeTaskAssignment, t.ID, "Task %s is yours: %s", t.ID, t.Subject)
-		}
-	}
-	return nil
-}
-
-func (d *decision) reassign(t *Task, owner string) error {
-	if owner != "" {
-		if _, err := d.running(owner); err != nil {
-			return err
-		}
-	}
-	if t.Status == InProgress && d.Actor != t.Owner {
-		if err := d.leads("take a task from the member that holds it"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// relink checks the dependencies that an update adds, one after the other, as if those before were there.
-func (d *decision) relink(t *Task, b *UpdateTask) error {
-	added := map[string][]string{} // waiter to blockers
-	removed := map[[2]string]bool{}
-	for _, id := range b.RemoveBlockedBy {
-		removed[[2]string{t.ID, id}] = true
-	}
-	for _, id := range b.RemoveBlocks {
-		removed[[2]string{id, t.ID}] = true
-	}
-	add := func(waiter, blocker string) error {
-		if waiter == blocker {
-			return refuse(Invalid, "task %s cannot block itself", waiter)
-		}
-		w, err := d.live(waiter)
-		if err != nil {
-			return err
-		}
-		if _, err := d.live(blocker); err != nil {
-			return err
-		}
-		if w.Status != Pending {
-			return refuse(NotReady, "%s is %s, too late to wait for another task; release it first", w.label(), w.Status)
-		}
-		blockers := func(id string) []string {
-			var all []string
-			for _, by := range d.task(id).BlockedBy {
-				if !removed[[2]string{id, by}] {
-					all = append(all, by)
-				}
-			}
-			return append(all, added[id]...)
-		}
-		if path := pathTo(blocker, waiter, blockers); path != nil {
-			return refuse(Invalid, "task %s cannot wait for task %s, which would close a cycle: %s", waiter, blocker, strings.Join(append([]string{waiter}, path...), " → "))
-		}
-		added[waiter] = append(added[waiter], blocker)
-		return nil
-	}
-	for _, id := range b.AddBlockedBy {
-		if err := add(t.ID, id); err != nil {
-			return err
-		}
-	}
-	for _, id := range b.AddBlocks {
-		if err := add(id, t.ID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// pathTo returns the way from one task along what it waits for to another, nil where there is none.
-func pathTo(from, to string, blockers func(string) []string) []string {
-	seen := map[string]bool{}
-	var walk func(id string) []string
-	walk = func(id string) []string {
-		if id == to {
-			return []string{id}
-		}
-		if seen[id] {
-			return nil
-		}
-		seen[id] = true
-		for _, by := range blockers(id) {
-			if rest := walk(by); rest != nil {
-				return append([]string{id}, rest...)
-			}
-		}
-		return nil
-	}
-	return walk(from)
 }
 
 // ClaimTask gives a task to a member: the one with that id, or with Task "" the next one of the list.
@@ -312,8 +130,8 @@ func (b *ClaimTask) decide(d *decision) error {
 		return refuse(NotReady, "%s waits for task %s", t.label(), strings.Join(d.blockersOf(t), ", "))
 	case t.Owner != "" && t.Owner != m.Name:
 		return refuse(Conflict, "%s is meant for %s", t.label(), t.Owner)
-	case t.Role != "" && t.Role != m.Role:
-		return refuse(Denied, "%s is for the role %s, and %s has the role %q", t.label(), t.Role, m.Name, m.Role)
+	case t.Owner == "" && t.Role != "" && t.Role != m.Role:
+		return refuse(Denied, "%s is for the role %s, and %s has the role %q", t.label(), brief(t.Role), m.Name, brief(m.Role))
 	}
 	d.emit(&TaskClaimed{Task: t.ID, Member: m.Name, Fence: t.Fence + 1})
 	return nil
@@ -403,7 +221,7 @@ func (b *CompleteTask) decide(d *decision) error {
 func (d *decision) complete(t *Task, by, result string) error {
 	free := d.freedBy(t)
 	d.emit(&TaskCompleted{Task: t.ID, By: by, Result: result, Unblocked: free})
-	d.wakeOwners(t, free)
+	d.wakeOwners(free, "task "+t.ID+" is done")
 	return nil
 }
 
@@ -421,10 +239,10 @@ func (d *decision) freedBy(t *Task) []string {
 	return free
 }
 
-func (d *decision) wakeOwners(t *Task, free []string) {
+func (d *decision) wakeOwners(free []string, why string) {
 	for _, id := range free {
 		if w := d.task(id); w.Owner != "" && w.Owner != d.Actor {
-			d.tell(w.Owner, TypeTaskAssignment, id, "Task %s (%s), which is yours, waits no more: task %s is done.", id, w.Subject, t.ID)
+			d.tell(w.Owner, TypeTaskAssignment, id, "Task %s (%s), which is yours, waits no more: %s.", id, w.Subject, why)
 		}
 	}
 }
@@ -456,6 +274,9 @@ func (b *FailTask) decide(d *decision) error {
 		reason = "no reason given"
 	}
 	d.emit(&TaskFailed{Task: t.ID, By: m.Name, Reason: reason, Result: b.Result})
+	if t.Failures >= t.Retries && m.Name != d.team.Lead {
+		d.tell(d.team.Lead, TypeSystem, t.ID, "Task %s (%s) failed %d times and is given up, until somebody claims it by its id. Last reason: %s", t.ID, t.Subject, t.Failures+1, clipTo(reason, MaxSubject))
+	}
 	return nil
 }
 
@@ -525,6 +346,6 @@ func (b *DeleteTask) decide(d *decision) error {
 	}
 	free := d.freedBy(t)
 	d.emit(&TaskDeleted{Task: t.ID, Unblocked: free})
-	d.wakeOwners(t, free)
+	d.wakeOwners(free, "task "+t.ID+" was deleted")
 	return nil
 }

@@ -2,6 +2,7 @@ package team
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -20,6 +21,8 @@ type CreateTeam struct {
 	Hooks          []Hook
 	Origin         string
 	OriginDigest   string
+	// TeammateOf is the team that the founder is a teammate of, as its surroundings say; "" for none. A teammate founds no team.
+	TeammateOf string
 }
 
 // DefaultLead is the name of a lead that was given none.
@@ -35,14 +38,16 @@ func (b *CreateTeam) decide(d *decision) error {
 		mode = "default"
 	}
 	switch {
-	case d.Actor != User && d.Actor != lead:
-		return refuse(Denied, "%s is a teammate, and a teammate cannot create a team; ask the lead with a message", d.Actor)
+	case b.TeammateOf != "" || d.Actor != User && d.Actor != lead || d.member(d.Actor) != nil && d.Actor != d.team.Lead:
+		return refuse(Denied, "%s is a teammate, and a teammate cannot create a team; ask the lead with a message", brief(d.Actor))
+	case d.team.CleanedUp:
+		return refuse(Finished, "team %s was cleaned up; a new team of that name needs an id and a journal of its own", d.team.Name)
 	case d.team.ID != "":
-		return refuse(Taken, "there is a team named %s already; a free name: %s-2; or remove it: cadre cleanup %s", d.team.Name, d.team.Name, d.team.Name)
+		return refuse(Taken, "there is a team named %s already; take another name, such as %s, or remove it: cadre cleanup %s", d.team.Name, numbered(d.team.Name, 2), d.team.Name)
 	case b.TeamID == "":
 		return refuse(Invalid, "the team has no id")
 	case !strings.HasPrefix(b.Dir, "/") || path.Clean(b.Dir) != b.Dir:
-		return refuse(Invalid, "the team's directory %q is not an absolute path", b.Dir)
+		return refuse(Invalid, "the team's directory %q is not an absolute path", brief(b.Dir))
 	case b.Budget.Tokens < 0 || b.Budget.CostMicroUSD < 0 || b.Budget.Millis < 0:
 		return refuse(Invalid, "a budget cannot be negative; 0 is without limit")
 	}
@@ -55,7 +60,11 @@ func (b *CreateTeam) decide(d *decision) error {
 	if err := oneOf("permission mode", mode, PermissionModes); err != nil {
 		return err
 	}
-	if err := limit(text{"goal", b.Goal, MaxText}, text{"directory", b.Dir, MaxSubject}); err != nil {
+	if err := limit(text{"goal", b.Goal, MaxText}, text{"directory", b.Dir, MaxSubject}, text{"id", b.TeamID, MaxID}, text{"agent", b.LeadAgent, MaxSubject},
+		text{"model", b.LeadModel, MaxSubject}, text{"path of the team file", b.Origin, MaxSubject}, text{"digest", b.OriginDigest, MaxSubject}); err != nil {
+		return err
+	}
+	if err := checkHooks(b.Hooks); err != nil {
 		return err
 	}
 	agent := b.LeadAgent
@@ -74,6 +83,21 @@ func (b *CreateTeam) decide(d *decision) error {
 	return nil
 }
 
+func checkHooks(hooks []Hook) error {
+	for _, h := range hooks {
+		if err := oneOf("hook", h.Event, hookEvents); err != nil {
+			return err
+		}
+		if strings.TrimSpace(h.Command) == "" || h.Seconds < 0 {
+			return refuse(Invalid, "the hook %s needs a command, and a timeout that is not negative", h.Event)
+		}
+		if err := limit(text{"command of the hook", h.Command, MaxText}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // SetStatus moves the team in its life: to consolidating, complete or aborted, and from consolidating back to active.
 type SetStatus struct {
 	Status TeamStatus
@@ -83,6 +107,9 @@ type SetStatus struct {
 
 func (b *SetStatus) decide(d *decision) error {
 	if err := d.leads("end the team"); err != nil {
+		return err
+	}
+	if err := limit(text{"reason", b.Reason, MaxText}, text{"path of the report", b.Report, MaxSubject}); err != nil {
 		return err
 	}
 	now := d.team.Status
@@ -101,7 +128,7 @@ func (b *SetStatus) decide(d *decision) error {
 		allowed = true
 	}
 	if !allowed {
-		return refuse(Invalid, "team %s is %s and cannot become %s", d.team.Name, now, b.Status)
+		return refuse(Invalid, "team %s is %s and cannot become %s", d.team.Name, now, brief(string(b.Status)))
 	}
 	d.emit(&TeamStatusChanged{Status: b.Status, Reason: b.Reason, Report: b.Report})
 	if b.Status == TeamComplete || b.Status == TeamAborted {
@@ -131,7 +158,8 @@ func (d *decision) stopEverybody(reason string) {
 	}
 }
 
-// CleanUp removes the team: this is its last event, after which its folders are deleted. It is refused while a teammate runs, unless it is forced.
+// CleanUp removes the team: this is its last event, after which its folders are deleted. It is refused while a teammate
+// runs, unless it is forced.
 type CleanUp struct{ Force bool }
 
 func (b *CleanUp) decide(d *decision) error {
@@ -170,12 +198,10 @@ func (s *State) AllowsTool(member, tool string) error {
 	if !s.team.Delegate || member != s.team.Lead {
 		return nil
 	}
-	for _, t := range DelegateTools {
-		if t == tool {
-			return nil
-		}
+	if slices.Contains(DelegateTools, tool) {
+		return nil
 	}
-	return refuse(Denied, "%s is in delegate mode and may not use %s: give the work to a teammate; it may use: %s", member, tool, strings.Join(DelegateTools, ", "))
+	return refuse(Denied, "%s is in delegate mode and may not use %s: give the work to a teammate; it may use: %s", member, brief(tool), strings.Join(DelegateTools, ", "))
 }
 
 // SetBudget gives the team a new budget. A team that had spent its old one goes on.
@@ -195,7 +221,8 @@ func (b *SetBudget) decide(d *decision) error {
 	return nil
 }
 
-// ReportUsage adds to what the member, and the task it was for, used.
+// ReportUsage adds to what the member, and the task it was for, used. It comes from the member's host: a teammate that could
+// say it itself could spend the budget, and so end everybody. Only an external member reports its own.
 type ReportUsage struct {
 	Member string
 	Task   string // "" for none
@@ -203,8 +230,15 @@ type ReportUsage struct {
 }
 
 func (b *ReportUsage) decide(d *decision) error {
-	if _, err := d.hosted(b.Member); err != nil {
+	m, err := d.hosted(b.Member)
+	if m := d.member(b.Member); m != nil && !m.Status.Running() && d.isHost() && d.Lease != 0 && d.Lease == m.Lease {
+		err = nil // the bill of a session comes after its end
+	}
+	if err != nil {
 		return err
+	}
+	if d.actor != nil && m.Agent != External {
+		return refuse(Denied, "the usage of %s is reported by its host", m.Name)
 	}
 	u := b.Usage
 	if min(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostMicroUSD) < 0 {
@@ -247,7 +281,7 @@ func (t *Team) spent(b Budget, u Usage, now Time) string {
 		return "tokens"
 	case b.CostMicroUSD > 0 && u.CostMicroUSD >= b.CostMicroUSD:
 		return "cost"
-	case b.Millis > 0 && int64(now-t.CreatedAt) >= b.Millis:
+	case b.Millis > 0 && now >= plus(t.CreatedAt, Time(b.Millis)):
 		return "time"
 	}
 	return ""
@@ -265,8 +299,8 @@ func budgetWord(what string) string {
 	return map[string]string{"tokens": "token budget", "cost": "cost budget", "time": "time budget"}[what]
 }
 
-// RejectByHook records that a hook said no, about a task or, with Task "", about something of the member itself. The command that the hook was asked about is
-// not sent then. After [MaxStrikes] rejections of the same thing in a row the lead is told.
+// RejectByHook records that a hook said no, about a task or, with Task "", about something of the member itself. The command that
+// the hook was asked about is not sent then. After [MaxStrikes] rejections of the same thing in a row the lead is told.
 type RejectByHook struct {
 	Hook     string // TeammateIdle, TaskCreated or TaskCompleted
 	Member   string
@@ -274,15 +308,25 @@ type RejectByHook struct {
 	Feedback string
 }
 
+var hookEvents = []string{"TeammateIdle", "TaskCreated", "TaskCompleted"}
+
 func (b *RejectByHook) decide(d *decision) error {
-	if err := oneOf("hook", b.Hook, []string{"TeammateIdle", "TaskCreated", "TaskCompleted"}); err != nil {
+	if err := oneOf("hook", b.Hook, hookEvents); err != nil {
+		return err
+	}
+	if b.Member != d.Actor { // or anybody could put words into the team's own mouth
+		if _, err := d.hosted(b.Member); err != nil {
+			return err
+		}
+	}
+	if err := limit(text{"task", b.Task, MaxSubject}); err != nil {
 		return err
 	}
 	key := hookKey(b.Hook, b.Member, b.Task)
 	n := d.strikes[key] + 1
 	d.emit(&HookRejected{Hook: b.Hook, Member: b.Member, Task: b.Task, Feedback: clip(b.Feedback), Key: key, Count: n})
 	if n >= MaxStrikes {
-		d.tell(d.team.Lead, TypeSystem, "", "The hook %s rejected the same thing of %s %d times in a row%s. Last feedback:\n%s", b.Hook, b.Member, n, aboutTask(b.Task), b.Feedback)
+		d.tell(d.team.Lead, TypeSystem, "", "The hook %s rejected the same thing of %s %d times in a row%s. Last feedback:\n%s", b.Hook, b.Member, n, aboutTask(b.Task), clipTo(b.Feedback, MaxSubject))
 	} else if b.Hook == "TeammateIdle" {
 		d.tell(b.Member, TypeSystem, "", "%s", b.Feedback)
 	}
@@ -293,5 +337,5 @@ func aboutTask(task string) string {
 	if task == "" {
 		return ""
 	}
-	return " (task " + task + ")"
+	return " (task " + brief(task) + ")"
 }

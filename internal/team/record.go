@@ -46,7 +46,9 @@ func (r *Record) fields(c *coder) {
 	c.int("at", (*int64)(&r.At))
 	list(c, "events", &r.Events, func(e *Event) {
 		tagged := tagged{event: *e}
-		c.object(&tagged)
+		if c.object(&tagged); c.err == nil && tagged.event == nil && c.mode == reading {
+			c.fail("an event without a kind")
+		}
 		*e = tagged.event
 	})
 }
@@ -76,7 +78,7 @@ func (t *tagged) fields(c *coder) {
 		case name == "" && c.byName == nil: // not the first field: it will be looked up by name
 			return
 		default:
-			c.fail("unknown kind of event " + name)
+			c.fail("unknown kind of event " + brief(name))
 			return
 		}
 	}

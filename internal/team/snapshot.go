@@ -1,6 +1,9 @@
 package team
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // AppendSnapshot appends the state's encoding, one JSON object without a line break, to buf.
 func AppendSnapshot(buf []byte, s *State) []byte { return encode(s, false, buf) }
@@ -11,6 +14,9 @@ func DecodeSnapshot(seq int64, data string) (*State, error) {
 	s := &State{seq: seq}
 	if data != "" {
 		if err := decode(s, data); err != nil {
+			return nil, fmt.Errorf("snapshot at %d: %w", seq, err)
+		}
+		if err := s.check(); err != nil {
 			return nil, fmt.Errorf("snapshot at %d: %w", seq, err)
 		}
 	}
@@ -53,9 +59,22 @@ func (s *State) fields(c *coder) {
 	c.strs("commands", &ids)
 	c.ints("commandSeqs", &seqs)
 	if c.mode == reading {
-		s.recent = recent{ids: ids, seqs: seqs[:min(len(seqs), len(ids))]}
+		s.recent = restored(ids, seqs)
 	}
 	objects(c, "tasks", &s.tasks)
+}
+
+// check refuses a snapshot in which things are not where every other function expects them.
+func (s *State) check() error {
+	if (s.team.ID == "") != (len(s.members) == 0) || len(s.members) > 0 && s.members[0].Name != s.team.Lead {
+		return errors.New("not a valid snapshot: the first member is not the lead")
+	}
+	for i := range s.tasks {
+		if taskIndex(s.tasks[i].ID) != i {
+			return fmt.Errorf("not a valid snapshot: task %q is at place %d", brief(s.tasks[i].ID), i+1)
+		}
+	}
+	return nil
 }
 
 type strike struct {
@@ -81,6 +100,7 @@ func (s *State) derive() {
 		}
 	}
 	for i := range s.tasks {
-		s.reindex(i, "")
+		s.counts[statusIndex(s.tasks[i].Status)]++
+		s.reindex(i)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -75,6 +75,9 @@ const External = "external"
 // Shell is the agent that runs the commands of tasks and needs no model.
 const Shell = "shell"
 
+// FileIDKey is the metadata key that holds a task's id in the team file it came from, a JSON string.
+const FileIDKey = "id"
+
 // Usage counts what models were asked to do, by the agents' own figures.
 type Usage struct {
 	InputTokens      int64
@@ -86,15 +89,26 @@ type Usage struct {
 
 // Tokens is the sum over all kinds of tokens.
 func (u Usage) Tokens() int64 {
-	return u.InputTokens + u.OutputTokens + u.CacheReadTokens + u.CacheWriteTokens
+	return plus(plus(u.InputTokens, u.OutputTokens), plus(u.CacheReadTokens, u.CacheWriteTokens))
 }
 
 func (u *Usage) add(v Usage) {
-	u.InputTokens += v.InputTokens
-	u.OutputTokens += v.OutputTokens
-	u.CacheReadTokens += v.CacheReadTokens
-	u.CacheWriteTokens += v.CacheWriteTokens
-	u.CostMicroUSD += v.CostMicroUSD
+	u.InputTokens = plus(u.InputTokens, v.InputTokens)
+	u.OutputTokens = plus(u.OutputTokens, v.OutputTokens)
+	u.CacheReadTokens = plus(u.CacheReadTokens, v.CacheReadTokens)
+	u.CacheWriteTokens = plus(u.CacheWriteTokens, v.CacheWriteTokens)
+	u.CostMicroUSD = plus(u.CostMicroUSD, v.CostMicroUSD)
+}
+
+// plus adds without overflow: a sum that turned negative would be a budget that never ends.
+func plus[N ~int64](a, b N) N {
+	switch {
+	case b > 0 && a > math.MaxInt64-b:
+		return math.MaxInt64
+	case b < 0 && a < math.MinInt64-b:
+		return math.MinInt64
+	}
+	return a + b
 }
 
 // Budget is what a team may spend at most; zero means without limit.
@@ -365,11 +379,10 @@ func (s *State) member(name string) *Member {
 func (s *State) lead() *Member { return &s.members[0] }
 
 func (s *State) task(id string) *Task {
-	n, err := strconv.Atoi(id)
-	if err != nil || n < 1 || n > len(s.tasks) || strconv.Itoa(n) != id {
-		return nil
+	if i := taskIndex(id); i >= 0 && i < len(s.tasks) {
+		return &s.tasks[i]
 	}
-	return &s.tasks[n-1]
+	return nil
 }
 
 func (s *State) blockersOf(t *Task) []string {
@@ -385,9 +398,9 @@ func (s *State) blockersOf(t *Task) []string {
 	return open
 }
 
-// takes reports whether m may take t from the list without naming it. A shell does nothing but run a task's command.
+// takes reports whether m may take t: it is meant for m by name, or for nobody else and for the role of m or any.
 func (s *State) takes(m *Member, t *Task) bool {
-	return (m.Agent != Shell || t.Run != "") && (t.Owner == "" || t.Owner == m.Name) && (t.Role == "" || t.Role == m.Role)
+	return t.Owner == m.Name || t.Owner == "" && (t.Role == "" || t.Role == m.Role)
 }
 
 // next returns the task that m would be given: the highest priority first, then the lowest id.
@@ -458,4 +471,4 @@ func names(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-func (t *Task) label() string { return fmt.Sprintf("task %s (%s)", t.ID, t.Subject) }
+func (t *Task) label() string { return fmt.Sprintf("task %s (%s)", t.ID, brief(t.Subject)) }

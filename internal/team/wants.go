@@ -46,7 +46,7 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 		}
 		return false
 	}
-	if b := s.team.Budget.Millis; b > 0 && s.team.Exhausted == "" && due(s.team.CreatedAt+Time(b)) {
+	if b := s.team.Budget.Millis; b > 0 && s.team.Exhausted == "" && due(plus(s.team.CreatedAt, Time(b))) {
 		wants = append(wants, Want{Kind: WantBudgetCheck, Key: "budget"})
 	}
 	for _, p := range s.permissions {
@@ -62,7 +62,7 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 		ends := m.Shutdown.Request != "" && (m.Shutdown.Answer == "approved" || due(m.Shutdown.Deadline))
 		switch {
 		case ends && (m.Agent == External || m.Host == ""):
-			if m.Shutdown.Deadline <= now {
+			if due(m.Shutdown.Deadline) {
 				wants = append(wants, Want{Kind: WantExpireShutdown, Key: "expire/" + m.Shutdown.Request, Member: m.Name})
 			}
 		case m.Agent == External:
@@ -89,7 +89,7 @@ func (s *State) sessionWants(m *Member) []Want {
 		wants = append(wants, Want{Kind: WantDelivery, Key: fmt.Sprintf("delivery/%s/%d-%d", session, m.Inbox[0], m.Inbox[n-1]),
 			Member: m.Name, Incarnation: m.Incarnation, Seqs: slices.Clone(m.Inbox)})
 	}
-	if m.Status == Idle {
+	if m.Status == Idle && m.Shutdown.Request == "" && s.AllowsTool(m.Name, "TaskClaim") == nil {
 		if t := s.next(m); t != nil {
 			wants = append(wants, Want{Kind: WantWork, Key: fmt.Sprintf("work/%s/%s/%d", session, t.ID, t.Fence), Member: m.Name, Incarnation: m.Incarnation})
 		}

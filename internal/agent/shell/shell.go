@@ -44,9 +44,6 @@ type Agent struct {
 
 const defaultTimeout = time.Hour
 
-// KeyOfTask is the metadata key that holds a task's id in the team file it came from, a JSON string.
-const KeyOfTask = "id"
-
 // Start starts a session.
 func (a Agent) Start(_ context.Context, spec agent.Spec, desk agent.Desk) (agent.Session, error) {
 	if info, err := os.Stat(spec.Dir); err != nil || !info.IsDir() {
@@ -362,7 +359,7 @@ func (s *session) results(task team.Task) (string, error) {
 
 // fileName is the task's id in its team file, where that can name a file, else its own.
 func fileName(t team.Task) string {
-	if id, err := strconv.Unquote(string(t.Metadata[KeyOfTask])); err == nil && id != "" && filepath.IsLocal(id) && !strings.ContainsAny(id, `/\`) {
+	if id, err := strconv.Unquote(string(t.Metadata[team.FileIDKey])); err == nil && id != "" && filepath.IsLocal(id) && !strings.ContainsAny(id, `/\`) {
 		return id + ".md"
 	}
 	return t.ID + ".md"

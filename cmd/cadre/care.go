@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/hook"
+	"cadre/internal/proc"
+	"cadre/internal/show"
+	"cadre/internal/team"
+)
+
+// version is set by the build of a release.
+var version = "development"
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: exactly(0),
+		RunE: func(*cobra.Command, []string) error {
+			v := map[string]any{"version": version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH, "format": team.Version}
+			if info, ok := debug.ReadBuildInfo(); ok {
+				for _, s := range info.Settings {
+					if s.Key == "vcs.revision" {
+						v["commit"] = s.Value
+					}
+				}
+			}
+			return a.print(v, said("cadre %s, %s, %s/%s, team format %d", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, team.Version))
+		},
+	}
+}
+
+func (a *app) trustCommand() *cobra.Command {
+	var dir string
+	var revoke, list bool
+	c := &cobra.Command{
+		Use: "trust", Short: "Let the hooks of this project run", Args: exactly(0),
+		Long: "Hooks in a project's .claude/settings.json and settings.local.json are commands that came with the repository. They run only\nafter you looked at them and said so here; when they change, they wait for you again. This covers the commands, and scripts in the project\nthat they call by name.",
+		RunE: func(*cobra.Command, []string) error {
+			path, err := workDir(dir)
+			if err != nil {
+				return err
+			}
+			trust := hook.Trust{File: a.home.Trust()}
+			switch {
+			case list:
+				return a.listTrusted(trust)
+			case revoke:
+				if err := trust.Remove(path); err != nil {
+					return err
+				}
+				return a.print(map[string]any{"dir": path, "trusted": false}, said("the hooks of %s do not run any more", path))
+			}
+			config, err := hook.Load(a.home.Claude, path, nil)
+			if err != nil {
+				return usage{err}
+			}
+			own := []string{}
+			for _, h := range config.Hooks {
+				if h.Source.NeedsTrust() {
+					own = append(own, h.Event+": "+h.Command)
+				}
+			}
+			if len(own) == 0 {
+				return a.print(map[string]any{"dir": config.Dir, "trusted": true, "hooks": own}, said("%s has no hooks of its own; there is nothing to trust", config.Dir))
+			}
+			if err := trust.Record(config, time.Now()); err != nil {
+				return err
+			}
+			return a.print(map[string]any{"dir": config.Dir, "trusted": true, "hooks": own}, func(w io.Writer) error {
+				fmt.Fprintf(w, "these hooks of %s run from now on:\n", config.Dir)
+				for _, h := range own {
+					fmt.Fprintln(w, "  "+show.Clean(h))
+				}
+				return nil
+			})
+		},
+	}
+	c.Flags().StringVar(&dir, "dir", ".", "the project")
+	c.Flags().BoolVar(&revoke, "revoke", false, "take it back")
+	c.Flags().BoolVar(&list, "list", false, "list the projects that are trusted")
+	return c
+}
+
+func (a *app) listTrusted(trust hook.Trust) error {
+	entries, err := trust.List()
+	if err != nil {
+		return err
+	}
+	type project struct {
+		Dir      string    `json:"dir"`
+		Digest   string    `json:"digest"`
+		Recorded time.Time `json:"recorded"`
+	}
+	all := []project{}
+	for _, e := range entries {
+		all = append(all, project(e))
+	}
+	return a.print(all, func(w io.Writer) error {
+		var t show.Table
+		for _, p := range all {
+			t.Row(p.Dir, p.Recorded.Format(time.DateTime))
+		}
+		return t.Write(w)
+	})
+}
+
+// check is one thing that doctor looked at.
+type check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Needed bool   `json:"needed"`
+	Detail string `json:"detail"`
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Check that cadre can work here", Args: exactly(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			checks := []check{a.checkFolder("teams", a.home.Root, true), a.checkFolder("Claude Code's folder", a.home.Claude, false)}
+			checks = append(checks, checkProgram(c.Context(), "/bin/sh", true, "-c", "echo runs the commands of tasks"), checkProgram(c.Context(), "git", false, "--version"))
+			checks = append(checks, check{Name: "agents", OK: true, Detail: team.Shell + ", " + team.External})
+			healthy := true
+			for _, c := range checks {
+				healthy = healthy && (c.OK || !c.Needed)
+			}
+			err := a.print(checks, func(w io.Writer) error {
+				var t show.Table
+				for _, c := range checks {
+					mark := "ok"
+					if !c.OK {
+						mark = "missing"
+					}
+					t.Row(mark, c.Name, c.Detail)
+				}
+				return t.Write(w)
+			})
+			if err == nil && !healthy {
+				return exit(hopeless)
+			}
+			return err
+		},
+	}
+}
+
+func (a *app) checkFolder(name, dir string, needed bool) check {
+	c := check{Name: name, Needed: needed, Detail: dir}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	f, err := os.CreateTemp(dir, ".doctor-")
+	if err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		c.Detail = dir + " keeps nothing safely: " + err.Error()
+		return c
+	}
+	c.OK = true
+	return c
+}
+
+func checkProgram(ctx context.Context, program string, needed bool, args ...string) check {
+	c := check{Name: program, Needed: needed}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	procs, err := proc.Open("")
+	if err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	var out proc.Capture
+	exit, err := procs.Run(ctx, proc.Cmd{Args: append([]string{path}, args...), Stdout: &out, Stderr: &out}, proc.Ladder{})
+	c.Detail = strings.TrimSpace(out.String())
+	switch {
+	case err != nil:
+		c.Detail = err.Error()
+	case exit.Code != 0:
+		c.Detail = exit.String() + ": " + c.Detail
+	default:
+		c.OK = true
+	}
+	return c
+}

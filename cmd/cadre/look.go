@@ -1,0 +1,253 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/coord"
+	"cadre/internal/desk"
+	"cadre/internal/show"
+	"cadre/internal/team"
+)
+
+// overview is a team in a list, and the head of its status.
+type overview struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Status    team.TeamStatus `json:"status"`
+	Goal      string          `json:"goal,omitempty"`
+	Dir       string          `json:"dir"`
+	Lead      string          `json:"lead"`
+	Delegate  bool            `json:"delegate"`
+	Hosted    bool            `json:"hosted"` // a living process runs its sessions
+	Tasks     map[string]int  `json:"tasks"`
+	Teammates int             `json:"teammates"` // that have not ended
+	Messages  int64           `json:"messages"`
+	Usage     team.Usage      `json:"usage"`
+	Exhausted string          `json:"exhausted,omitempty"`
+	Report    string          `json:"report,omitempty"`
+	Seq       int64           `json:"seq"`
+	CreatedAt team.Time       `json:"createdAt"`
+	UpdatedAt team.Time       `json:"updatedAt"`
+}
+
+func summarize(s *team.State, dir string) overview {
+	t := s.Team()
+	o := overview{ID: t.ID, Name: t.Name, Status: t.Status, Goal: t.Goal, Dir: t.Dir, Lead: t.Lead, Delegate: t.Delegate, Usage: t.Usage, Exhausted: t.Exhausted,
+		Report: t.Report, Seq: s.Seq(), Messages: s.MessageSeq(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
+		Hosted: coord.Hosted(filepath.Join(dir, "hosts")),
+		Tasks:  map[string]int{}}
+	for _, status := range []team.TaskStatus{team.Pending, team.InProgress, team.Completed} {
+		o.Tasks[string(status)] = s.Count(status)
+	}
+	for _, m := range s.Members() {
+		if m.Name != t.Lead && m.Status.Running() {
+			o.Teammates++
+		}
+	}
+	return o
+}
+
+func (o overview) progress() string {
+	all := 0
+	for _, n := range o.Tasks {
+		all += n
+	}
+	return fmt.Sprintf("%d of %d", o.Tasks["completed"], all)
+}
+
+func (a *app) lsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "ls", Short: "List the teams", Args: exactly(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			names, err := a.home.Names()
+			if err != nil {
+				return err
+			}
+			all := []overview{}
+			var damaged error
+			for _, name := range names {
+				d, dir, err := a.open(c.Context(), name, false)
+				if err != nil {
+					a.note(name + ": " + err.Error())
+					damaged = exit(status(err))
+					continue
+				}
+				d.View(func(s *team.State) { all = append(all, summarize(s, dir)) })
+				d.Close()
+			}
+			err = a.print(all, func(w io.Writer) error {
+				if len(all) == 0 && damaged == nil {
+					return said("There is no team. Create one: cadre create NAME, or run a team file: cadre run FILE")(w)
+				}
+				var t show.Table
+				t.Row("NAME", "STATUS", "TASKS DONE", "TEAMMATES", "LAST CHANGE", "DIRECTORY")
+				for _, o := range all {
+					t.Row(o.Name, string(o.Status), o.progress(), fmt.Sprint(o.Teammates), show.Ago(desk.Now(), o.UpdatedAt), o.Dir)
+				}
+				return t.Write(w)
+			})
+			return errors.Join(err, damaged)
+		},
+	}
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "status [TEAM]", Short: "Show a team: its members, what they do, its tasks", Args: positional(0),
+		RunE: func(c *cobra.Command, args []string) error {
+			name, _, err := a.split(c.Context(), args, 0)
+			if err != nil {
+				return err
+			}
+			d, dir, err := a.open(c.Context(), name, false)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			var all struct {
+				overview
+				Members     []team.Member     `json:"members"`
+				Permissions []team.Permission `json:"permissions"`
+			}
+			held := map[string]string{}
+			d.View(func(s *team.State) {
+				all.overview, all.Members, all.Permissions = summarize(s, dir), s.Members(), s.Permissions()
+				for t := range s.Tasks() {
+					if t.Status == team.InProgress {
+						held[t.Owner] += prefix(", ", held[t.Owner])
+						held[t.Owner] = t.ID + " " + t.Subject
+					}
+				}
+			})
+			if all.Permissions == nil {
+				all.Permissions = []team.Permission{}
+			}
+			return a.print(all, func(w io.Writer) error {
+				o := all.overview
+				fmt.Fprintf(w, "%s is %s: %s tasks done (%d in progress, %d pending)\n", o.Name, o.Status, o.progress(), o.Tasks["in_progress"], o.Tasks["pending"])
+				if o.Goal != "" {
+					fmt.Fprintln(w, "goal: "+show.Clean(o.Goal))
+				}
+				fmt.Fprintf(w, "in %s, last change %s", o.Dir, show.Ago(desk.Now(), o.UpdatedAt))
+				if o.Usage.Tokens() > 0 {
+					fmt.Fprintf(w, ", %d tokens, $%.4f", o.Usage.Tokens(), float64(o.Usage.CostMicroUSD)/1e6)
+				}
+				if o.Exhausted != "" {
+					fmt.Fprintf(w, "; the budget is spent: %s", o.Exhausted)
+				}
+				if !o.Hosted && o.Status == team.TeamActive && hasSessions(all.Members) {
+					fmt.Fprintf(w, "\nno process runs its sessions at the moment; to go on: cadre run FILE, or cadre host %s", o.Name)
+				}
+				fmt.Fprint(w, "\n\n")
+				var t show.Table
+				t.Row("MEMBER", "AGENT", "ROLE", "STATUS", "MAIL", "WORKS ON")
+				for _, m := range all.Members {
+					works := held[m.Name]
+					if works == "" {
+						works = m.Summary
+					}
+					t.Row(m.Name, m.Agent, m.Role, string(m.Status), fmt.Sprint(len(m.Inbox)), works)
+				}
+				return t.Write(w)
+			})
+		},
+	}
+}
+
+func hasSessions(members []team.Member) bool {
+	for _, m := range members {
+		if m.Agent != team.External && m.Status.Running() {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *app) logCommand() *cobra.Command {
+	var follow bool
+	var after int64
+	c := &cobra.Command{
+		Use: "log [TEAM]", Short: "Show what happened, all of it", Args: positional(0),
+		Long: "Show the history of a team, the oldest first. With --follow it goes on with what happens until the team has ended or you\ninterrupt it. With --json it prints an array of records, or with --follow one record a line.",
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			name, _, err := a.split(ctx, args, 0)
+			if err != nil {
+				return err
+			}
+			d, _, err := a.open(ctx, name, false)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			records, between := d.Read(ctx, after), ","
+			if follow {
+				records, between = d.Watch(ctx, after), ""
+			}
+			if a.json && !follow {
+				io.WriteString(a.out, "[")
+			}
+			first := true
+			for r, err := range records {
+				if err != nil {
+					if follow && ctx.Err() != nil {
+						return nil
+					}
+					return err
+				}
+				if err := a.printRecord(r, first, between); err != nil {
+					return err
+				}
+				first = false
+				if follow && r.Seq == d.Seq() && ended(d.Team()) {
+					break
+				}
+				if follow && r.Seq > d.Seq() {
+					if d.Refresh(ctx); ended(d.Team()) && d.Seq() == r.Seq {
+						break
+					}
+				}
+			}
+			if a.json && !follow {
+				io.WriteString(a.out, "]\n")
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what happens")
+	c.Flags().Int64Var(&after, "after", 0, "begin after this seq")
+	return c
+}
+
+func ended(t team.Team) bool {
+	return t.CleanedUp || t.Status == team.TeamComplete || t.Status == team.TeamAborted
+}
+
+func (a *app) printRecord(r *team.Record, first bool, between string) error {
+	if a.json {
+		out, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		if between == "" {
+			out = append(out, '\n')
+		} else if !first {
+			out = append([]byte(between), out...)
+		}
+		_, err = a.out.Write(out)
+		return err
+	}
+	for _, line := range show.Lines(r) {
+		if _, err := fmt.Fprintf(a.out, "%6d  %s  %s\n", r.Seq, time.UnixMilli(int64(r.At)).Format("2006-01-02 15:04:05"), line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

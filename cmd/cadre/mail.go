@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/desk"
+	"cadre/internal/team"
+)
+
+// text returns the message of an argument; - stands for standard input.
+func text(c *cobra.Command, arg string) (string, error) {
+	if arg != "-" {
+		return arg, nil
+	}
+	in, err := io.ReadAll(io.LimitReader(c.InOrStdin(), team.MaxText+1))
+	return strings.TrimSuffix(string(in), "\n"), err
+}
+
+func (a *app) sent(what string) func(*desk.Desk, *team.Record) error {
+	return func(_ *desk.Desk, r *team.Record) error {
+		e, _ := find[*team.MessageSent](r)
+		e.Message.SentAt = r.At
+		return a.print(e.Message, said("message #%d sent to %s", e.Message.Seq, what))
+	}
+}
+
+func (a *app) sendCommand() *cobra.Command {
+	var from string
+	var body team.SendMessage
+	c := &cobra.Command{
+		Use: "send [TEAM] --to NAME TEXT", Short: "Send a message to a member", Args: positional(1),
+		Long: "Send a message to one member. TEXT may be - for standard input. A message of at most 1 MiB is kept until its recipient\nhas it; one to a member that does not exist or has ended is refused.",
+		RunE: func(c *cobra.Command, args []string) error {
+			name, args, err := a.split(c.Context(), args, 1)
+			if err != nil {
+				return err
+			}
+			if body.To == "" {
+				return usage{fmt.Errorf("say to whom, with --to NAME; to everybody: cadre broadcast")}
+			}
+			if body.Body, err = text(c, args[0]); err != nil {
+				return err
+			}
+			return a.do(c.Context(), name, a.actor(name, from), &body, a.sent(body.To))
+		},
+	}
+	c.Flags().StringVar(&from, "from", "", "the sender; you by default")
+	c.Flags().StringVar(&body.To, "to", "", "the recipient")
+	mailFlags(c, &body.Intent, &body.Priority)
+	return c
+}
+
+func mailFlags(c *cobra.Command, intent, priority *string) {
+	c.Flags().StringVar(intent, "intent", "", "info, question, challenge or resolution")
+	c.Flags().StringVar(priority, "priority", "normal", "normal or urgent")
+}
+
+func (a *app) broadcastCommand() *cobra.Command {
+	var from string
+	var body team.Broadcast
+	c := &cobra.Command{
+		Use: "broadcast [TEAM] TEXT", Short: "Send a message to everybody else", Args: positional(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			name, args, err := a.split(c.Context(), args, 1)
+			if err != nil {
+				return err
+			}
+			if body.Body, err = text(c, args[0]); err != nil {
+				return err
+			}
+			return a.do(c.Context(), name, a.actor(name, from), &body, func(d *desk.Desk, r *team.Record) error {
+				e, _ := find[*team.MessageSent](r)
+				return a.sent(strings.Join(e.Message.Recipients, ", "))(d, r)
+			})
+		},
+	}
+	c.Flags().StringVar(&from, "from", "", "the sender; you by default")
+	mailFlags(c, &body.Intent, &body.Priority)
+	return c
+}
+
+func (a *app) inboxCommand() *cobra.Command {
+	var peek, again bool
+	c := &cobra.Command{
+		Use: "inbox [TEAM] NAME", Short: "Take a member's undelivered messages", Args: positional(1),
+		Long: "Print the messages that the member was not given yet, and record that it has them. With --peek nothing is recorded. With\n--again the messages that were handed out and never confirmed as read are printed once more: confirming is the last thing that this command does, so\nwhat a killed call may have swallowed is among them.",
+		RunE: func(c *cobra.Command, args []string) error {
+			name, args, err := a.split(c.Context(), args, 1)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeoutCause(c.Context(), lockWait, fmt.Errorf("team %s was busy for %s", name, lockWait))
+			defer cancel()
+			d, _, err := a.open(ctx, name, !peek)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			return a.inbox(ctx, d, args[0], peek, again)
+		},
+	}
+	c.Flags().BoolVar(&peek, "peek", false, "look only")
+	c.Flags().BoolVar(&again, "again", false, "also what was handed out before and not confirmed as read")
+	return c
+}
+
+func (a *app) inbox(ctx context.Context, d *desk.Desk, name string, peek, again bool) error {
+	var m team.Member
+	var known bool
+	mail := []team.Message{}
+	names := ""
+	d.View(func(s *team.State) {
+		m, known = s.Member(name)
+		mail = append(mail, s.Inbox(name)...)
+		names = strings.Join(s.Recipients(), ", ")
+	})
+	if !known {
+		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no member named %q in team %s; valid names: %s", name, d.Team().Name, names)}
+	}
+	if again {
+		before, err := handedOut(ctx, d, m)
+		if err != nil {
+			return err
+		}
+		mail = append(before, mail...)
+	} else if m.DeliveredSeq > m.ReadSeq {
+		a.note(fmt.Sprintf("messages up to #%d were handed out before but never confirmed as read; to see them: cadre inbox %s %s --again", m.DeliveredSeq, d.Team().Name, name))
+	}
+	if peek {
+		return a.printMail(mail)
+	}
+	receipt, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.ReceiveMessages{Member: name}})
+	if err != nil {
+		return err
+	}
+	// What the record says is what nobody else was given; more may have come since we looked.
+	taken, _ := find[*team.MessagesDelivered](receipt.Record)
+	mail, err = a.settle(ctx, d, mail, taken, m)
+	if err != nil {
+		return err
+	}
+	if err := a.printMail(mail); err != nil || len(mail) == 0 {
+		return err
+	}
+	through := mail[len(mail)-1].Seq
+	_, err = d.Do(ctx, team.Command{Actor: team.User, Body: &team.MarkRead{Member: name, Through: through}})
+	return err
+}
+
+// settle returns the messages that were really taken, with those that had been handed out before.
+func (a *app) settle(ctx context.Context, d *desk.Desk, looked []team.Message, taken *team.MessagesDelivered, m team.Member) ([]team.Message, error) {
+	want := map[int64]bool{}
+	if taken != nil {
+		for _, seq := range taken.Seqs {
+			want[seq] = true
+		}
+	}
+	mail := []team.Message{}
+	for _, msg := range looked {
+		if want[msg.Seq] || msg.Seq <= m.DeliveredSeq {
+			mail = append(mail, msg)
+			delete(want, msg.Seq)
+		}
+	}
+	if len(want) == 0 {
+		return mail, nil
+	}
+	for r, err := range d.Read(ctx, 0) {
+		if err != nil {
+			return nil, err
+		}
+		mail = append(mail, messagesIn(r, func(seq int64) bool { return want[seq] })...)
+	}
+	return mail, nil
+}
+
+// handedOut returns the messages that the member was given and has not confirmed, from the history.
+func handedOut(ctx context.Context, d *desk.Desk, m team.Member) ([]team.Message, error) {
+	given := map[int64]bool{}
+	var mail []team.Message
+	for r, err := range d.Read(ctx, 0) {
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range r.Events {
+			if e, ok := e.(*team.MessagesDelivered); ok && e.Member == m.Name {
+				for _, seq := range e.Seqs {
+					given[seq] = true
+				}
+			}
+		}
+		mail = append(mail, messagesIn(r, func(seq int64) bool { return seq > m.ReadSeq && seq <= m.DeliveredSeq })...)
+	}
+	kept := mail[:0]
+	for _, msg := range mail {
+		if given[msg.Seq] {
+			kept = append(kept, msg)
+		}
+	}
+	return kept, nil
+}
+
+func messagesIn(r *team.Record, want func(int64) bool) []team.Message {
+	var mail []team.Message
+	for _, e := range r.Events {
+		if e, ok := e.(*team.MessageSent); ok && want(e.Message.Seq) {
+			e.Message.SentAt = r.At
+			mail = append(mail, e.Message)
+		}
+	}
+	return mail
+}
+
+func (a *app) printMail(mail []team.Message) error {
+	return a.print(mail, func(w io.Writer) error {
+		if len(mail) == 0 {
+			return said("no new messages")(w)
+		}
+		for _, m := range mail {
+			from := m.From
+			if from == "" {
+				from = "cadre"
+			}
+			kind := ""
+			if m.Type != team.TypeMessage {
+				kind = " (" + strings.ReplaceAll(m.Type, "_", " ") + prefix(", ", m.Ref) + ")"
+			}
+			if _, err := fmt.Fprintf(w, "#%d from %s%s:\n%s\n\n", m.Seq, from, kind, indent(m.Body)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// indent sets a text off, so that it cannot pass for one of our lines.
+func indent(s string) string {
+	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
+}

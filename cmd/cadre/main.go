@@ -1,0 +1,88 @@
+// Command cadre runs teams of coding agents that people can trust to finish.
+//
+// This package is flags, configuration and wiring: every command finds the team, opens a desk on it, sends a command or looks at the
+// state, and prints. What a team is and may do is in internal/team.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"cadre/internal/journal"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// Exit statuses.
+const (
+	done     = 0
+	tryAgain = 1 // refused now, conflict, not ready
+	hopeless = 2 // usage, not found, damaged
+)
+
+func main() {
+	// A command reads a team once and ends: collecting garbage meanwhile would cost more than it gives.
+	debug.SetGCPercent(400)
+	// Where a file may not grow further a write is to fail, not to end the process.
+	signal.Ignore(syscall.SIGXFSZ)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	code := execute(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+func execute(ctx context.Context, args []string) int {
+	root := newRoot(ctx)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return done
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(os.Stderr, "cadre: "+text)
+	}
+	return status(err)
+}
+
+// exit is an error that was told already, with its status.
+type exit int
+
+func (exit) Error() string { return "" }
+
+// usage marks an error in how the program was called.
+type usage struct{ error }
+
+func (u usage) Unwrap() error { return u.error }
+
+// status is the one table from errors to exit statuses.
+func status(err error) int {
+	if e, ok := errors.AsType[exit](err); ok {
+		return int(e)
+	}
+	if _, ok := errors.AsType[usage](err); ok {
+		return hopeless
+	}
+	switch team.CodeOf(err) {
+	case team.Invalid, team.NotFound, team.TooLarge, team.Denied, team.Finished, team.Taken:
+		return hopeless
+	case team.Conflict, team.NotReady, team.Nothing, team.Exhausted, team.Rejected:
+		return tryAgain
+	}
+	if _, ok := errors.AsType[*journal.DamageError](err); ok {
+		return hopeless
+	}
+	for _, final := range []error{journal.ErrNewer, team.ErrNewer, journal.ErrGone, journal.ErrNotFound, os.ErrPermission, os.ErrNotExist, syscall.EROFS} {
+		if errors.Is(err, final) {
+			return hopeless
+		}
+	}
+	if errors.Is(err, proc.ErrHeld) {
+		return tryAgain
+	}
+	return tryAgain
+}

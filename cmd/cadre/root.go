@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	//"cadre/internal/claudefs"
+	"cadre/internal/desk"
+	"cadre/internal/home"
+	"cadre/internal/hook"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// lockWait bounds how long a command waits for other writers of its team.
+const lockWait = 30 * time.Second
+
+// app is what the commands share.
+type app struct {
+	home home.Home
+	out  io.Writer
+	err  io.Writer
+	json bool
+}
+
+const about = `cadre runs teams of coding agents that people can trust to finish.
+
+A team has a lead, teammates, a task list with dependencies, a mailbox and one durable history. It outlives every process
+that takes part in it: kill anything, and go on.
+
+Begin with a team file, which needs no model and no network:
+  cadre run examples/health.yaml        audit the git repository you are in with four shell teammates
+
+Or step by step:
+  cadre create demo
+  cadre spawn demo ann --agent shell
+  cadre task add demo "say hello" --run "echo hello"
+  cadre log demo --follow
+
+TEAM may be left out where it is clear which one is meant: CADRE_TEAM names it, or there is one unfinished team.
+Teams are kept in $CADRE_HOME, else ~/.cadre.
+
+Exit status: 0 done; 1 try again: refused now, conflict, not ready; 2 it will not work: usage, not found, damaged.`
+
+func newRoot(context.Context) *cobra.Command {
+	a := &app{out: os.Stdout, err: os.Stderr}
+	root := &cobra.Command{
+		Use: "cadre", Short: "Teams of coding agents that people can trust to finish", Long: about,
+		SilenceErrors: true, SilenceUsage: true, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
+			a.home, err = home.Find()
+			return err
+		},
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage{fmt.Errorf("%w; see: %s --help", err, c.CommandPath())}
+	})
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON value instead of text")
+	root.AddGroup(&cobra.Group{ID: "team", Title: "Teams:"}, &cobra.Group{ID: "work", Title: "Work in a team:"}, &cobra.Group{ID: "care", Title: "Care:"})
+	group(root, "team", a.runCommand(), a.lsCommand(), a.statusCommand(), a.logCommand(), a.createCommand(), a.spawnCommand(), a.shutdownCommand(), a.cleanupCommand(), a.hostCommand())
+	group(root, "work", a.taskCommand(), a.sendCommand(), a.broadcastCommand(), a.inboxCommand())
+	group(root, "care", a.fsckCommand(), a.trustCommand(), a.doctorCommand(), a.versionCommand())
+	return root
+}
+
+func group(root *cobra.Command, id string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = id
+		root.AddCommand(c)
+	}
+}
+
+// positional checks the number of arguments: what the command needs, and TEAM before it, which may be left out.
+func positional(needed int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == needed || len(args) == needed+1 {
+			return nil
+		}
+		return usage{fmt.Errorf("%d arguments where %q needs %d or %d; see: %s --help", len(args), c.Use, needed, needed+1, c.CommandPath())}
+	}
+}
+
+// split separates TEAM, which may be left out, from the arguments of a command that needs that many.
+func (a *app) split(ctx context.Context, args []string, needed int) (name string, rest []string, err error) {
+	if len(args) > needed {
+		return args[0], args[1:], nil
+	}
+	name, err = a.theTeam(ctx)
+	return name, args, err
+}
+
+// theTeam is the team that is meant when none is named.
+func (a *app) theTeam(ctx context.Context) (string, error) {
+	if name := os.Getenv("CADRE_TEAM"); name != "" {
+		return name, nil
+	}
+	names, err := a.home.Names()
+	if err != nil {
+		return "", err
+	}
+	switch len(names) {
+	case 0:
+		return "", &team.Error{Code: team.NotFound, Text: "there is no team yet; create one: cadre create NAME"}
+	case 1:
+		return names[0], nil
+	}
+	var unfinished []string
+	for _, name := range names {
+		t, err := a.glance(ctx, name)
+		if err != nil || t.Status != team.TeamComplete && t.Status != team.TeamAborted {
+			unfinished = append(unfinished, name)
+		}
+	}
+	if len(unfinished) == 1 {
+		return unfinished[0], nil
+	}
+	return "", usage{fmt.Errorf("say which team: %s", strings.Join(names, ", "))}
+}
+
+func (a *app) glance(ctx context.Context, name string) (team.Team, error) {
+	d, _, err := a.open(ctx, name, false)
+	if err != nil {
+		return team.Team{}, err
+	}
+	defer d.Close()
+	return d.Team(), nil
+}
+
+// open opens a desk on the team; a writing one has hooks and keeps the projections. It also returns the team's folder.
+func (a *app) open(ctx context.Context, name string, writing bool) (*desk.Desk, string, error) {
+	j, dir, err := a.home.Open(name, a.note)
+	if err != nil {
+		return nil, "", err
+	}
+	options := desk.Options{Log: a.note}
+	if writing {
+		options.Hooks = a.hooks(nil)
+		options.Project = a.projector(dir)
+	}
+	d, err := desk.Open(ctx, j, options)
+	return d, dir, err
+}
+
+// note tells the person something that is no result.
+func (a *app) note(text string) { fmt.Fprintln(a.err, "cadre: "+text) }
+
+func (a *app) projector(dir string) func(context.Context, desk.Journal, *team.State) error {
+	return nil
+//	return p.Project
+}
+
+// hooks runs the hooks of settings files. procs starts them; nil for a register made when one is needed.
+func (a *app) hooks(procs *proc.Register) desk.Hooks {
+	return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
+		children := procs
+		if children == nil {
+			var err error
+			if children, err = proc.Open(""); err != nil {
+				return hook.Verdict{}, err
+			}
+			defer children.Close(context.WithoutCancel(ctx))
+		}
+		return desk.SettingsHooks(a.home.Claude, hook.Trust{File: a.home.Trust()}, hook.Runner{Children: children})(ctx, t, e)
+	}
+}
+
+// do opens the team, sends the command as the actor and closes it again; see is called with what became of it.
+func (a *app) do(ctx context.Context, name, actor string, body team.Body, see func(d *desk.Desk, r *team.Record) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, fmt.Errorf("team %s was busy for %s", name, lockWait))
+	defer cancel()
+	d, _, err := a.open(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	receipt, err := d.Do(ctx, team.Command{Actor: actor, Body: body})
+	if err != nil {
+		return err
+	}
+	if see == nil {
+		return nil
+	}
+	return see(d, receipt.Record)
+}
+
+// actor is who calls: whom --as names, the member in whose session cadre was called, or the user.
+func (a *app) actor(name, as string) string {
+	switch {
+	case as != "":
+		return as
+	case os.Getenv("CADRE_MEMBER_NAME") != "" && os.Getenv("CADRE_TEAM") == name:
+		return os.Getenv("CADRE_MEMBER_NAME")
+	}
+	return team.User
+}
+
+// print prints the value as JSON, or what text writes.
+func (a *app) print(value any, text func(w io.Writer) error) error {
+	if !a.json {
+		return text(a.out)
+	}
+	out, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = a.out.Write(append(out, '\n'))
+	return err
+}
+
+func said(format string, args ...any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, format+"\n", args...)
+		return err
+	}
+}
+
+// find returns the first event of its kind in the record.
+func find[E team.Event](r *team.Record) (e E, ok bool) {
+	if r != nil {
+		for _, one := range r.Events {
+			if e, ok = one.(E); ok {
+				return e, true
+			}
+		}
+	}
+	return e, false
+}
+
+func workDir(dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		err = errors.New(path + " is not a directory")
+	}
+	if err != nil {
+		return "", usage{err}
+	}
+	return path, nil
+}

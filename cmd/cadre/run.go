@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"cadre/internal/desk"
+	"cadre/internal/run"
+	"cadre/internal/show"
+	"cadre/internal/team"
+	"cadre/internal/teamfile"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var dir, report string
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use: "run FILE", Short: "Run a team file to its end", Args: exactly(1),
+		Long: `Run a team file to its end: create the team, run its teammates, and write the lead's report.
+
+Killed or interrupted, the same command goes on where it stopped: completed tasks are not done again, and failed ones are
+tried anew. A team that is complete is put away under its id, and the file begins again.
+
+Exit status 0: every task is completed. 1: some are not, for the reason that is printed; run it again. 2: it cannot work.
+With --json every record is printed as it happens, one a line, and the result last.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			o := run.Options{Home: a.home, Report: report, Log: a.note, Hooks: a.hooks(nil), Project: a.projector, Agents: agents()}
+			var err error
+			if o.Dir, err = workDir(dir); err != nil {
+				return err
+			}
+			if o.Path, err = filepath.Abs(args[0]); err != nil {
+				return err
+			}
+			if real, err := filepath.EvalSymlinks(o.Path); err == nil {
+				o.Path = real
+			}
+			if o.File, err = a.teamFile(args[0]); err != nil {
+				return err
+			}
+			if report != "" {
+				if o.Report, err = filepath.Abs(report); err != nil {
+					return err
+				}
+			}
+			ctx := c.Context()
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the time of %s is over", timeout))
+				defer cancel()
+			}
+			return a.run(ctx, o)
+		},
+	}
+	c.Flags().StringVar(&dir, "dir", ".", "directory that the team works in")
+	c.Flags().StringVar(&report, "report", "", "where the report goes; by default where the file says, else NAME-report.md in the directory")
+	c.Flags().DurationVar(&timeout, "timeout", 0, "end the run after this time, for example 30m")
+	return c
+}
+
+func (a *app) teamFile(path string) (*teamfile.File, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usage{fmt.Errorf("the team file cannot be read: %w", err)}
+	}
+	f, err := teamfile.Parse(data, path, []teamfile.Agent{{Name: team.Shell, CommandsOnly: true}, {Name: team.External}})
+	if err != nil {
+		return nil, usage{err}
+	}
+	return f, nil
+}
+
+// result is what run prints last with --json.
+type result struct {
+	Team      team.Team `json:"team"`
+	Report    string    `json:"report"`
+	Done      bool      `json:"done"`
+	Reason    string    `json:"reason,omitempty"`
+	Completed int       `json:"completed"`
+	Failed    int       `json:"failed"`
+	Open      int       `json:"open"`
+	Seconds   float64   `json:"seconds"`
+}
+
+func (a *app) run(ctx context.Context, o run.Options) error {
+	p := &progress{app: a, live: !a.json && term.IsTerminal(int(os.Stdout.Fd()))}
+	o.Began, o.Saw, o.Log = p.began, p.saw, p.note
+	r, err := run.Run(ctx, o)
+	p.clear()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		out, err := json.Marshal(map[string]result{"result": {r.Team, r.Report, r.Done(), r.Why, r.Completed, r.Failed, r.Open, r.Seconds}})
+		if err != nil {
+			return err
+		}
+		if _, err := a.out.Write(append(out, '\n')); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(a.out, "%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open, show.Span(time.Duration(r.Seconds*float64(time.Second))), r.Report)
+	}
+	if !r.Done() {
+		return &team.Error{Code: team.NotReady, Text: "not finished: " + r.Why + "; the same command goes on where this one stopped"}
+	}
+	return nil
+}
+
+// progress shows a run: a line for each event that matters, and on a terminal a last line that says where the team stands.
+type progress struct {
+	app  *app
+	live bool
+
+	mu     sync.Mutex
+	status string
+}
+
+func (p *progress) began(t team.Team, again bool) {
+	if p.app.json {
+		return
+	}
+	what := "begins"
+	if again {
+		what = "goes on"
+	}
+	p.line(fmt.Sprintf("team %s %s in %s", t.Name, what, t.Dir))
+}
+
+func (p *progress) saw(r *team.Record, d *desk.Desk) {
+	if p.app.json {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.app.printRecord(r, true, "")
+		return
+	}
+	now := ""
+	d.View(func(s *team.State) {
+		all := s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed)
+		now = fmt.Sprintf("%d of %d tasks done, %d in progress", s.Count(team.Completed), all, s.Count(team.InProgress))
+	})
+	p.mu.Lock()
+	p.status = now
+	p.mu.Unlock()
+	for _, e := range r.Events {
+		if line := headline(e, r, d); line != "" {
+			p.line(show.Clock(r.At) + "  " + show.Clean(line))
+		}
+	}
+}
+
+// headline is what a person who watches a run wants to know; the log has the rest.
+func headline(e team.Event, r *team.Record, d *desk.Desk) string {
+	task := func(id string) (t team.Task) {
+		d.View(func(s *team.State) { t, _ = s.Task(id) })
+		return t
+	}
+	switch e := e.(type) {
+	case *team.TaskClaimed:
+		return fmt.Sprintf("▸ %s  %s", e.Member, task(e.Task).Subject)
+	case *team.TaskCompleted:
+		t := task(e.Task)
+		return fmt.Sprintf("✓ %s  %s (%s)", e.By, t.Subject, show.Span(time.Duration(r.At-t.StartedAt)*time.Millisecond))
+	case *team.TaskFailed:
+		return fmt.Sprintf("✗ %s  %s: %s", e.By, task(e.Task).Subject, e.Reason)
+	case *team.TaskReleased:
+		return fmt.Sprintf("↺ %s: %s", task(e.Task).Subject, e.Reason)
+	case *team.MemberFailed, *team.HookRejected, *team.BudgetExhausted, *team.PermissionRequested, *team.PlanSubmitted:
+		return "! " + show.Lines(&team.Record{Events: []team.Event{e}})[0]
+	}
+	return ""
+}
+
+func (p *progress) note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.erase()
+	p.app.note(text)
+}
+
+func (p *progress) line(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.erase()
+	fmt.Fprintln(p.app.out, text)
+	if p.live && p.status != "" {
+		fmt.Fprint(p.app.out, "  "+p.status)
+	}
+}
+
+func (p *progress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.erase()
+	p.status = ""
+}
+
+// erase takes the last line back, where there is one.
+func (p *progress) erase() {
+	if p.live {
+		fmt.Fprint(p.app.out, "\r\x1b[K")
+	}
+}

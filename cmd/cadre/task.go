@@ -1,0 +1,377 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/desk"
+	"cadre/internal/show"
+	"cadre/internal/team"
+)
+
+func (a *app) taskCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "task", Short: "The task list: add, list, show, update, claim, done, fail, release, rm", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.taskAdd(), a.taskList(), a.taskShow(), a.taskUpdate(), a.taskClaim(), a.taskDone(), a.taskFail(), a.taskRelease(), a.taskRemove())
+	return c
+}
+
+// printTask prints the task as it is after a command.
+func (a *app) printTask(d *desk.Desk, id, format string, args ...any) error {
+	var t team.Task
+	d.View(func(s *team.State) { t, _ = s.Task(id) })
+	return a.print(t, said(format, args...))
+}
+
+func list(text string) []string {
+	var ids []string
+	for id := range strings.SplitSeq(text, ",") {
+		if id = strings.TrimPrefix(strings.TrimSpace(id), "#"); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (a *app) taskAdd() *cobra.Command {
+	var body team.CreateTask
+	var as, before, meta string
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use: "add [TEAM] SUBJECT", Short: "Add a task", Args: positional(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			name, args, err := a.split(c.Context(), args, 1)
+			if err != nil {
+				return err
+			}
+			body.Subject, body.BlockedBy, body.TimeoutMS = args[0], list(before), timeout.Milliseconds()
+			if body.Metadata, err = metadata(meta); err != nil {
+				return err
+			}
+			return a.do(c.Context(), name, a.actor(name, as), &body, func(d *desk.Desk, r *team.Record) error {
+				e, _ := find[*team.TaskCreated](r)
+				return a.printTask(d, e.Task.ID, "task %s: %s", e.Task.ID, e.Task.Subject)
+			})
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&body.Run, "run", "", "command that a shell teammate runs for it")
+	f.StringVar(&before, "blocked-by", "", "ids of the tasks that come first, separated by commas")
+	f.StringVar(&body.Priority, "priority", team.DefaultPriority, strings.Join(team.Priorities, ", "))
+	f.StringVar(&body.Description, "description", "", "what is to be done")
+	f.StringVar(&body.ActiveForm, "active-form", "", "the subject as something that is being done")
+	f.StringVar(&body.Owner, "owner", "", "the member that it is for")
+	f.StringVar(&body.Role, "role", "", "only members of this role take it")
+	f.DurationVar(&timeout, "timeout", 0, "of its command")
+	f.Int64Var(&body.Retries, "retries", 0, "how often it is tried again when it fails")
+	f.StringVar(&meta, "metadata", "", "a JSON object of anything")
+	f.StringVar(&as, "as", "", "act as this member; you by default")
+	return c
+}
+
+func metadata(text string) (m map[string]json.RawMessage, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		return nil, usage{fmt.Errorf("--metadata is not a JSON object: %w", err)}
+	}
+	return m, nil
+}
+
+func (a *app) taskList() *cobra.Command {
+	var status, owner string
+	var claimable bool
+	c := &cobra.Command{
+		Use: "list [TEAM]", Aliases: []string{"ls"}, Short: "List the tasks", Args: positional(0),
+		RunE: func(c *cobra.Command, args []string) error {
+			name, _, err := a.split(c.Context(), args, 0)
+			if err != nil {
+				return err
+			}
+			switch team.TaskStatus(status) {
+			case "", team.Pending, team.InProgress, team.Completed:
+			default:
+				return usage{fmt.Errorf("%q is no status of a task; it is pending, in_progress or completed", status)}
+			}
+			d, _, err := a.open(c.Context(), name, false)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			tasks := []team.Task{}
+			d.View(func(s *team.State) {
+				if claimable {
+					tasks = append(tasks, s.Claimable(owner)...)
+					return
+				}
+				for t := range s.Tasks() {
+					if (status == "" || t.Status == team.TaskStatus(status)) && (owner == "" || t.Owner == owner) {
+						tasks = append(tasks, t)
+					}
+				}
+			})
+			return a.print(tasks, func(w io.Writer) error {
+				if len(tasks) == 0 {
+					return said("no tasks")(w)
+				}
+				var t show.Table
+				t.Row("ID", "STATUS", "OWNER", "PRIORITY", "SUBJECT")
+				for _, task := range tasks {
+					t.Row(task.ID, show.TaskState(task), task.Owner, task.Priority, task.Subject)
+				}
+				return t.Write(w)
+			})
+		},
+	}
+	c.Flags().StringVar(&status, "status", "", "only those that are pending, in_progress or completed")
+	c.Flags().StringVar(&owner, "owner", "", "only those of this member")
+	c.Flags().BoolVar(&claimable, "claimable", false, "only those that could be claimed now, in the order of claim --next; with --owner those that this member could claim")
+	return c
+}
+
+func (a *app) taskShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show [TEAM] ID", Short: "Show a task with its result", Args: positional(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			name, args, err := a.split(c.Context(), args, 1)
+			if err != nil {
+				return err
+			}
+			d, _, err := a.open(c.Context(), name, false)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			var t team.Task
+			var ok bool
+			d.View(func(s *team.State) { t, ok = s.Task(args[0]) })
+			if !ok || t.Status == team.Deleted {
+				return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no task %s in team %s; to see the tasks: cadre task list %s", args[0], name, name)}
+			}
+			return a.print(t, func(w io.Writer) error { return describe(w, t) })
+		},
+	}
+}
+
+func describe(w io.Writer, t team.Task) error {
+	fmt.Fprintf(w, "task %s: %s\n\n", t.ID, show.Clean(t.Subject))
+	var head show.Table
+	row := func(name, value string) {
+		if value != "" {
+			head.Row("  "+name, value)
+		}
+	}
+	row("status", show.TaskState(t))
+	row("owner", t.Owner)
+	row("role", t.Role)
+	row("priority", t.Priority)
+	row("blocked by", strings.Join(t.BlockedBy, ", "))
+	row("blocks", strings.Join(t.Blocks, ", "))
+	row("created by", t.CreatedBy)
+	row("completed by", t.CompletedBy)
+	if t.Attempts > 0 {
+		row("attempts", fmt.Sprint(t.Attempts))
+	}
+	row("last failure", t.Failure)
+	if t.CompletedAt > 0 && t.StartedAt > 0 {
+		row("took", show.Span(time.Duration(t.CompletedAt-t.StartedAt)*time.Millisecond))
+	}
+	if err := head.Write(w); err != nil {
+		return err
+	}
+	for _, part := range []struct{ name, text string }{{"description", t.Description}, {"command", t.Run}, {"result", t.Result}} {
+		if part.text != "" {
+			fmt.Fprintf(w, "\n%s:\n%s\n", part.name, indent(part.text))
+		}
+	}
+	return nil
+}
+
+func (a *app) taskUpdate() *cobra.Command {
+	var subject, description, activeForm, owner, priority, meta, as string
+	var addBlockedBy, removeBlockedBy, addBlocks, removeBlocks string
+	c := &cobra.Command{
+		Use: "update [TEAM] ID", Short: "Change a task", Args: positional(1),
+		Long: "Change what is named by a flag. --owner \"\" takes the owner away; a metadata value null deletes its key.",
+		RunE: func(c *cobra.Command, args []string) error {
+			name, args, err := a.split(c.Context(), args, 1)
+			if err != nil {
+				return err
+			}
+			body := team.UpdateTask{Task: args[0], AddBlockedBy: list(addBlockedBy), RemoveBlockedBy: list(removeBlockedBy), AddBlocks: list(addBlocks), RemoveBlocks: list(removeBlocks)}
+			for flag, to := range map[string]struct {
+				field **string
+				value *string
+			}{"subject": {&body.Subject, &subject}, "description": {&body.Description, &description}, "active-form": {&body.ActiveForm, &activeForm},
+				"owner": {&body.Owner, &owner}, "priority": {&body.Priority, &priority}} {
+				if c.Flags().Changed(flag) {
+					*to.field = to.value
+				}
+			}
+			if body.Metadata, err = metadata(meta); err != nil {
+				return err
+			}
+			return a.do(c.Context(), name, a.actor(name, as), &body, func(d *desk.Desk, _ *team.Record) error {
+				return a.printTask(d, args[0], "task %s is changed", args[0])
+			})
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&subject, "subject", "", "new subject")
+	f.StringVar(&description, "description", "", "new description")
+	f.StringVar(&activeForm, "active-form", "", "new active form")
+	f.StringVar(&owner, "owner", "", "new owner")
+	f.StringVar(&priority, "priority", "", strings.Join(team.Priorities, ", "))
+	f.StringVar(&meta, "metadata", "", "a JSON object; null deletes a key")
+	f.StringVar(&addBlockedBy, "add-blocked-by", "", "ids of tasks that it is to wait for")
+	f.StringVar(&removeBlockedBy, "remove-blocked-by", "", "ids of tasks that it need not wait for")
+	f.StringVar(&addBlocks, "add-blocks", "", "ids of tasks that are to wait for it")
+	f.StringVar(&removeBlocks, "remove-blocks", "", "ids of tasks that need not wait for it")
+	f.StringVar(&as, "as", "", "act as this member; you by default")
+	return c
+}
+
+func (a *app) taskClaim() *cobra.Command {
+	var as string
+	var next bool
+	c := &cobra.Command{
+		Use: "claim [TEAM] ID --as NAME", Short: "Claim a task for a member", Args: atMost(2),
+		Long: "Claim a task, or with --next the next one: the highest priority first, then the lowest id, without those that are blocked or\nmeant for others. Of any number of claims for one task one wins; the others end with status 1. The fence that is printed\nmay be given to done: it is then refused if the claim was lost meanwhile.",
+		RunE: func(c *cobra.Command, args []string) error {
+			needed := 1
+			if next {
+				needed = 0
+			}
+			if err := positional(needed)(c, args); err != nil {
+				return err
+			}
+			name, args, err := a.split(c.Context(), args, needed)
+			if err != nil {
+				return err
+			}
+			var body team.ClaimTask
+			if !next {
+				body.Task = args[0]
+			}
+			actor := a.actor(name, as)
+			if actor == team.User {
+				return usage{fmt.Errorf("say for whom, with --as NAME")}
+			}
+			return a.do(c.Context(), name, actor, &body, func(d *desk.Desk, r *team.Record) error {
+				e, _ := find[*team.TaskClaimed](r)
+				var subject string
+				d.View(func(s *team.State) { t, _ := s.Task(e.Task); subject = t.Subject })
+				return a.printTask(d, e.Task, "task %s is claimed by %s (fence %d): %s", e.Task, e.Member, e.Fence, subject)
+			})
+		},
+	}
+	c.Flags().StringVar(&as, "as", "", "the member")
+	c.Flags().BoolVar(&next, "next", false, "the next one of the list")
+	return c
+}
+
+func atMost(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) > n {
+			return usage{fmt.Errorf("%d arguments where %q takes at most %d; see: %s --help", len(args), c.Use, n, c.CommandPath())}
+		}
+		return nil
+	}
+}
+
+func (a *app) taskDone() *cobra.Command {
+	var as, result string
+	var fence int64
+	c := &cobra.Command{
+		Use: "done [TEAM] ID --as NAME", Short: "Complete a task", Args: positional(1),
+		Long: "Complete a task with its result. A member completes what it holds; without --as you complete it as the one who leads.\nTaskCompleted hooks may reject it, with status 1 and their feedback.",
+		RunE: func(c *cobra.Command, args []string) error {
+			name, args, err := a.split(c.Context(), args, 1)
+			if err != nil {
+				return err
+			}
+			if result, err = text(c, result); err != nil {
+				return err
+			}
+			return a.do(c.Context(), name, a.actor(name, as), &team.CompleteTask{Task: args[0], Fence: fence, Result: result}, func(d *desk.Desk, r *team.Record) error {
+				e, _ := find[*team.TaskCompleted](r)
+				freed := ""
+				if len(e.Unblocked) > 0 {
+					freed = "; it frees task " + strings.Join(e.Unblocked, ", ")
+				}
+				return a.printTask(d, args[0], "task %s is completed%s", args[0], freed)
+			})
+		},
+	}
+	c.Flags().StringVar(&as, "as", "", "the member that holds it")
+	c.Flags().StringVar(&result, "result", "", "what came of it; - for standard input")
+	c.Flags().Int64Var(&fence, "fence", 0, "the fence of the claim")
+	return c
+}
+
+func (a *app) taskFail() *cobra.Command {
+	var as, reason string
+	var fence int64
+	c := &cobra.Command{
+		Use: "fail [TEAM] ID --as NAME", Short: "End an attempt at a task without success", Args: positional(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			name, args, err := a.split(c.Context(), args, 1)
+			if err != nil {
+				return err
+			}
+			return a.do(c.Context(), name, a.actor(name, as), &team.FailTask{Task: args[0], Fence: fence, Reason: reason}, func(d *desk.Desk, _ *team.Record) error {
+				return a.printTask(d, args[0], "task %s failed", args[0])
+			})
+		},
+	}
+	c.Flags().StringVar(&as, "as", "", "the member that holds it")
+	c.Flags().StringVar(&reason, "reason", "", "why")
+	c.Flags().Int64Var(&fence, "fence", 0, "the fence of the claim")
+	return c
+}
+
+func (a *app) taskRelease() *cobra.Command {
+	var as, reason string
+	c := &cobra.Command{
+		Use: "release [TEAM] ID", Short: "Put a task back on the list", Args: positional(1),
+		Long: "Put a task back on the list: one in progress, or one that failed as often as it was to be tried.",
+		RunE: func(c *cobra.Command, args []string) error {
+			name, args, err := a.split(c.Context(), args, 1)
+			if err != nil {
+				return err
+			}
+			return a.do(c.Context(), name, a.actor(name, as), &team.ReleaseTask{Task: args[0], Reason: reason}, func(d *desk.Desk, _ *team.Record) error {
+				return a.printTask(d, args[0], "task %s is back on the list", args[0])
+			})
+		},
+	}
+	c.Flags().StringVar(&as, "as", "", "the member that holds it; you by default")
+	c.Flags().StringVar(&reason, "reason", "", "why")
+	return c
+}
+
+func (a *app) taskRemove() *cobra.Command {
+	var as string
+	c := &cobra.Command{
+		Use: "rm [TEAM] ID", Short: "Take a task off the list", Args: positional(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			name, args, err := a.split(c.Context(), args, 1)
+			if err != nil {
+				return err
+			}
+			return a.do(c.Context(), name, a.actor(name, as), &team.DeleteTask{Task: args[0]}, func(d *desk.Desk, _ *team.Record) error {
+				return a.printTask(d, args[0], "task %s is deleted", args[0])
+			})
+		},
+	}
+	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
+	return c
+}

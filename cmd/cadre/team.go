@@ -1,0 +1,335 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/shell"
+	"cadre/internal/coord"
+	"cadre/internal/desk"
+	"cadre/internal/team"
+)
+
+// agents are those that this program can run sessions of.
+func agents() map[string]agent.Agent {
+	return map[string]agent.Agent{team.Shell: shell.Agent{}}
+}
+
+func knownAgent(name string) error {
+	if name == team.External || agents()[name] != nil {
+		return nil
+	}
+	return usage{fmt.Errorf("no agent named %q; there are: %s, %s", name, team.Shell, team.External)}
+}
+
+func (a *app) createCommand() *cobra.Command {
+	var body team.CreateTeam
+	var dir string
+	c := &cobra.Command{
+		Use: "create NAME", Short: "Create a team", Args: exactly(1),
+		Long: "Create a team whose lead is you: you, or a program of yours, act as the lead through this command line.\nTo create a team from a file and work it off in one go, use cadre run.",
+		RunE: func(c *cobra.Command, args []string) error {
+			var err error
+			if body.Dir, err = workDir(dir); err != nil {
+				return err
+			}
+			body.Name = args[0]
+			body.TeamID = args[0] + "-" + strings.ToLower(desk.NewID())
+			actor := team.User
+			if os.Getenv("CADRE_TEAM") != "" {
+				actor = a.actor(os.Getenv("CADRE_TEAM"), "")
+			}
+			if err := a.home.Create(body.Name, []team.Command{{ID: desk.NewID(), Actor: actor, At: desk.Now(), Body: &body}}); err != nil {
+				return err
+			}
+			d, _, err := a.open(c.Context(), body.Name, true)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			t := d.Team()
+			return a.print(t, said("team %s (%s) is led by %s; add teammates: cadre spawn %s NAME", t.Name, t.ID, t.Lead, t.Name))
+		},
+	}
+	c.Flags().StringVar(&dir, "dir", ".", "directory that the team works in")
+	c.Flags().StringVar(&body.Goal, "goal", "", "what the team is for")
+	c.Flags().StringVar(&body.Lead, "lead", team.DefaultLead, "name of the lead")
+	c.Flags().StringVar(&body.PermissionMode, "permission-mode", "default", "of the lead, and of the teammates that it spawns")
+	c.Flags().Int64Var(&body.Budget.Tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
+	return c
+}
+
+func exactly(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage{fmt.Errorf("%d arguments where %q needs %d; see: %s --help", len(args), c.Use, n, c.CommandPath())}
+		}
+		return nil
+	}
+}
+
+func (a *app) spawnCommand() *cobra.Command {
+	var body team.SpawnMember
+	var as string
+	c := &cobra.Command{
+		Use: "spawn [TEAM] NAME", Short: "Add a teammate", Args: positional(1),
+		Long: "Add a teammate.\n\n  shell     runs the commands of tasks (cadre task add --run); a host in the background runs its session\n  external  has no session: a person or a program acts as it, with --as NAME and --from NAME",
+		RunE: func(c *cobra.Command, args []string) error {
+			name, args, err := a.split(c.Context(), args, 1)
+			if err != nil {
+				return err
+			}
+			if err := knownAgent(body.Agent); err != nil {
+				return err
+			}
+			body.Name = args[0]
+			err = a.do(c.Context(), name, a.actor(name, as), &body, func(d *desk.Desk, _ *team.Record) error {
+				var m team.Member
+				d.View(func(s *team.State) { m, _ = s.Member(body.Name) })
+				return a.print(m, said("%s joined team %s", m.Name, name))
+			})
+			if err != nil || body.Agent == team.External {
+				return err
+			}
+			return a.ensureHost(c.Context(), name, body.Name)
+		},
+	}
+	c.Flags().StringVar(&body.Agent, "agent", team.Shell, "shell or external")
+	c.Flags().StringVar(&body.Role, "role", "", "tasks can be meant for a role")
+	c.Flags().StringVar(&body.Prompt, "prompt", "", "what the teammate is told at its start")
+	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may write nothing before the lead approved its plan")
+	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
+	return c
+}
+
+// ensureHost sees to it that a living host has the member's lease, and starts one in the background if there is none.
+func (a *app) ensureHost(ctx context.Context, name, member string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, fmt.Errorf("no host took %s within 10 s; to see why: cadre host %s", member, name))
+	defer cancel()
+	d, dir, err := a.open(ctx, name, false)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if !coord.Hosted(filepath.Join(dir, "hosts")) {
+		if err := startHost(name, dir); err != nil {
+			return err
+		}
+	}
+	for {
+		var m team.Member
+		d.View(func(s *team.State) { m, _ = s.Member(member) })
+		if m.Host != "" || !m.Status.Running() {
+			return nil
+		}
+		if err := d.Wait(ctx, d.Seq()); err != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// startHost starts cadre host in a session of its own, so that it outlives this command and its terminal.
+func startHost(name, dir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(dir, "host.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	c := exec.Command(self, "host", name)
+	c.Stdout, c.Stderr = log, log
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	return c.Process.Release()
+}
+
+func (a *app) hostCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "host [TEAM]", Short: "Run the sessions of a team's members in this process", Args: positional(0),
+		Long: "Run the sessions of a team's members until they have ended or the team has. cadre run does this for a team file, and\ncadre spawn starts it in the background; its output is then in the team's folder as host.log. It may be stopped and\nstarted again at any time, also with kill -9: tasks that were under way go back on the list.",
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			name, _, err := a.split(ctx, args, 0)
+			if err != nil {
+				return err
+			}
+			j, dir, err := a.home.Open(name, a.note)
+			if err != nil {
+				return err
+			}
+			id := strings.ToLower(desk.NewID())
+			hosts := filepath.Join(dir, "hosts")
+			procs, err := coord.Enroll(hosts, id)
+			if err != nil {
+				j.Close()
+				return err
+			}
+			d, err := desk.Open(ctx, j, desk.Options{Log: a.note, Hooks: a.hooks(procs), Project: a.projector(dir)})
+			if err != nil {
+				procs.Close(ctx)
+				return err
+			}
+			defer d.Close()
+			go projectNowAndThen(ctx, d)
+			return coord.New(coord.Options{Desk: d, Agents: agents(), Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true}).Run(ctx)
+		},
+	}
+}
+
+// projectNowAndThen keeps the projections of a long-running desk fresh.
+func projectNowAndThen(ctx context.Context, d *desk.Desk) {
+	for seq := d.Seq(); d.Wait(ctx, seq) == nil; {
+		seq = d.Seq()
+		d.Project(ctx)
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (a *app) shutdownCommand() *cobra.Command {
+	var reason, as string
+	var deadline time.Duration
+	c := &cobra.Command{
+		Use: "shutdown [TEAM] NAME", Short: "Shut a teammate down", Args: positional(1),
+		Long: "Ask a teammate to finish and end, and wait until it has. At the deadline its session is ended whatever it answered. Its\ntasks go back on the list and its unread mail back to the senders.",
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			name, args, err := a.split(ctx, args, 1)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeoutCause(ctx, deadline+30*time.Second, fmt.Errorf("%s has not ended yet", args[0]))
+			defer cancel()
+			d, dir, err := a.open(ctx, name, true)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			_, err = d.Do(ctx, team.Command{Actor: a.actor(name, as), Body: &team.RequestShutdown{Member: args[0], Reason: reason, Deadline: desk.Now() + team.Time(deadline.Milliseconds())}})
+			if err != nil && team.CodeOf(err) != team.Conflict { // asked before: wait with the one who asked
+				return err
+			}
+			return a.awaitEnd(ctx, d, dir, args[0])
+		},
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for the teammate")
+	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
+	c.Flags().DurationVar(&deadline, "deadline", 30*time.Second, "when it is ended whatever it answered")
+	return c
+}
+
+// awaitEnd waits until the member has ended, and ends it itself where it has no session that a host could end.
+func (a *app) awaitEnd(ctx context.Context, d *desk.Desk, dir, member string) error {
+	for {
+		var m team.Member
+		d.View(func(s *team.State) { m, _ = s.Member(member) })
+		if !m.Status.Running() {
+			return a.print(m, said("%s has %s%s", m.Name, m.Status, prefix(": ", m.Summary)))
+		}
+		wait := time.Hour
+		hostless := m.Agent == team.External || m.Host == "" || !coord.Hosted(filepath.Join(dir, "hosts"))
+		if hostless {
+			if m.Host != "" { // its host is dead: nobody else will end it
+				if err := coord.Clear(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
+					return err
+				}
+			}
+			wait = time.Duration(m.Shutdown.Deadline-desk.Now()) * time.Millisecond
+			if m.Agent != team.External {
+				wait = 0
+			}
+			if wait <= 0 {
+				if err := a.expire(ctx, d, m); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		waiting, cancel := context.WithTimeout(ctx, min(wait, time.Second))
+		err := d.Wait(waiting, d.Seq())
+		cancel()
+		if err != nil && ctx.Err() != nil {
+			return &team.Error{Code: team.NotReady, Text: context.Cause(ctx).Error()}
+		}
+		if err != nil && waiting.Err() == nil {
+			return err
+		}
+	}
+}
+
+func (a *app) expire(ctx context.Context, d *desk.Desk, m team.Member) error {
+	body := team.Body(&team.ExpireShutdown{Member: m.Name})
+	if m.Agent != team.External {
+		body = &team.ReportStopped{Member: m.Name, Reason: "shut down; it had no host"}
+	}
+	_, err := d.Do(ctx, team.Command{Actor: team.User, Body: body})
+	if code := team.CodeOf(err); code == team.NotReady || code == team.Finished {
+		return nil
+	}
+	return err
+}
+
+func (a *app) cleanupCommand() *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use: "cleanup [TEAM]", Short: "Remove a team and everything that belongs to it", Args: positional(0),
+		Long: "Remove a team: its folder with its history, and what Claude Code was shown of it. It is refused while a teammate runs,\nunless it is forced; then the sessions are ended first. It may be called again at any time.",
+		RunE: func(c *cobra.Command, args []string) error {
+			name, _, err := a.split(c.Context(), args, 0)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute, fmt.Errorf("team %s could not be cleaned up within a minute", name))
+			defer cancel()
+			return a.cleanup(ctx, name, force)
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "end whoever still runs")
+	return c
+}
+
+func (a *app) cleanup(ctx context.Context, name string, force bool) error {
+	d, dir, err := a.open(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	t := d.Team()
+	_, err = d.Do(ctx, team.Command{Actor: a.actor(name, ""), Body: &team.CleanUp{Force: force}})
+	if err := d.Close(); err != nil {
+		a.note(err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
+		return &team.Error{Code: team.NotReady, Text: "the team is ended, but a process of it is still there: " + err.Error() + "; run cadre cleanup again"}
+	}
+	if err := a.home.Remove(dir); err != nil {
+		return err
+	}
+	return a.print(t, said("team %s is removed", name))
+}
+
+func prefix(p, s string) string {
+	if s == "" {
+		return ""
+	}
+	return p + s
+}
+

@@ -1,0 +1,225 @@
+package hook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// The events that a hook can be for.
+const (
+	TeammateIdle  = "TeammateIdle"
+	TaskCreated   = "TaskCreated"
+	TaskCompleted = "TaskCompleted"
+)
+
+// Events lists them.
+func Events() []string { return []string{TeammateIdle, TaskCreated, TaskCompleted} }
+
+// DefaultTimeout is how long a command may take when nothing else is said; MaxTimeout is the most that can be said.
+const (
+	DefaultTimeout = 60 * time.Second
+	MaxTimeout     = 24 * time.Hour
+)
+
+// maxSettings bounds a settings file, which is written by hand and has a few KiB.
+const maxSettings = 4 << 20
+
+// Source says whose hook it is.
+type Source string
+
+// The sources, in the order in which their hooks run.
+const (
+	User    Source = "user"
+	Project Source = "project"
+	Local   Source = "local"
+	Team    Source = "team"
+)
+
+// NeedsTrust reports whether the hook came with the repository rather than from the user.
+func (s Source) NeedsTrust() bool { return s == Project || s == Local }
+
+// Hook is one command for one event.
+type Hook struct {
+	Event   string
+	Command string        // for /bin/sh -c
+	Timeout time.Duration // 0 means DefaultTimeout
+	Source  Source
+	File    string // the settings file; empty for a team's hook
+}
+
+// Config is all hooks for one project, in the order in which they run.
+type Config struct {
+	Dir   string // of the project: absolute, without symbolic links
+	Hooks []Hook
+	Notes []string // what in the files has no effect, for the log
+}
+
+// Load reads the hooks for the project in dir. claudeRoot is Claude Code's folder of the user; team are the hooks of the team
+// file. A file that is not there has no hooks; one that cannot be used is an error, a [*SettingsError] where the place is
+// known.
+func Load(claudeRoot, dir string, team []Hook) (*Config, error) {
+	dir, err := realDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("load hooks: %w", err)
+	}
+	config := &Config{Dir: dir}
+	user := filepath.Join(claudeRoot, "settings.json")
+	project := filepath.Join(dir, ".claude", "settings.json")
+	if err := config.read(User, user); err != nil {
+		return nil, err
+	}
+	if !sameFile(user, project) { // a project in the home folder has the user's settings as its own
+		if err := config.read(Project, project); err != nil {
+			return nil, err
+		}
+	}
+	if err := config.read(Local, filepath.Join(dir, ".claude", "settings.local.json")); err != nil {
+		return nil, err
+	}
+	for _, h := range team {
+		h.Source = Team
+		if err := h.validate(); err != nil {
+			return nil, fmt.Errorf("hook of the team file: %w", err)
+		}
+		config.Hooks = append(config.Hooks, h)
+	}
+	return config, nil
+}
+
+func (h *Hook) validate() error {
+	switch {
+	case h.Event != TeammateIdle && h.Event != TaskCreated && h.Event != TaskCompleted:
+		return fmt.Errorf("no such event: %q; the events are %v", h.Event, Events())
+	case h.Command == "":
+		return fmt.Errorf("%s: the command is empty", h.Event)
+	case h.Timeout < 0 || h.Timeout > MaxTimeout:
+		return fmt.Errorf("%s: a timeout of %v is not between 0 and %v", h.Event, h.Timeout, MaxTimeout)
+	}
+	return nil
+}
+
+func (c *Config) read(source Source, path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("load hooks: %w", err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxSettings {
+		return fmt.Errorf("load hooks: %s is not a settings file: it must be a regular file of at most %d bytes", path, maxSettings)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("load hooks: %w", err)
+	}
+	doc, root, err := parse(path, data)
+	if err != nil {
+		return err
+	}
+	if root.object == nil {
+		return doc.errorf(root.at, "the settings must be an object, not %s", root.kind())
+	}
+	hooks := root.object["hooks"]
+	if hooks == nil {
+		return nil
+	}
+	if hooks.object == nil {
+		return doc.errorf(hooks.at, `"hooks" must be an object with the events as its keys, not %s`, hooks.kind())
+	}
+	for _, event := range Events() {
+		if n := hooks.object[event]; n != nil {
+			if err := c.event(doc, source, event, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Config) event(doc *document, source Source, event string, groups *node) error {
+	if groups.array == nil {
+		return doc.errorf(groups.at, `%s must be an array of {"hooks": [...]}, not %s`, event, groups.kind())
+	}
+	for _, group := range groups.array {
+		if group.object == nil {
+			return doc.errorf(group.at, `an element of %s must be an object {"hooks": [...]}, not %s`, event, group.kind())
+		}
+		if m := group.object["matcher"]; m != nil && m.scalar != "" && m.scalar != "*" {
+			c.notef(doc, m, "a matcher has no effect on %s: the hook runs every time", event)
+		}
+		hooks := group.object["hooks"]
+		if hooks == nil {
+			return doc.errorf(group.at, `an element of %s lacks its "hooks" array`, event)
+		}
+		if hooks.array == nil {
+			return doc.errorf(hooks.at, `"hooks" of %s must be an array, not %s`, event, hooks.kind())
+		}
+		for _, n := range hooks.array {
+			if err := c.command(doc, source, event, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Config) command(doc *document, source Source, event string, n *node) error {
+	if n.object == nil {
+		return doc.errorf(n.at, `a hook of %s must be an object {"type": "command", "command": "..."}, not %s`, event, n.kind())
+	}
+	kind, ok := n.object["type"]
+	if !ok {
+		return doc.errorf(n.at, `a hook of %s lacks its "type"; it is "command"`, event)
+	}
+	if kind.scalar != "command" {
+		if _, isString := kind.scalar.(string); !isString {
+			return doc.errorf(kind.at, `the "type" of a hook must be a string, not %s`, kind.kind())
+		}
+		c.notef(doc, kind, "a hook of %s is skipped: its type is %q, and only commands run here", event, kind.scalar)
+		return nil
+	}
+	h := Hook{Event: event, Timeout: DefaultTimeout, Source: source, File: doc.file}
+	command := n.object["command"]
+	if command == nil {
+		return doc.errorf(n.at, `a hook of %s lacks its "command"`, event)
+	}
+	if h.Command, ok = command.scalar.(string); !ok || h.Command == "" {
+		return doc.errorf(command.at, `the "command" of a hook must be a string that is not empty`)
+	}
+	if timeout := n.object["timeout"]; timeout != nil {
+		number, _ := timeout.scalar.(json.Number)
+		seconds, err := number.Float64()
+		if err != nil || !(seconds > 0 && seconds <= MaxTimeout.Seconds()) {
+			return doc.errorf(timeout.at, `the "timeout" of a hook must be a number of seconds above 0, at most %.0f`, MaxTimeout.Seconds())
+		}
+		h.Timeout = time.Duration(seconds * float64(time.Second))
+	}
+	c.Hooks = append(c.Hooks, h)
+	return nil
+}
+
+func (c *Config) notef(doc *document, n *node, format string, args ...any) {
+	at := doc.errorf(n.at, format, args...).(*SettingsError)
+	c.Notes = append(c.Notes, fmt.Sprintf("%s:%d:%d: %s", at.File, at.Line, at.Column, at.Reason))
+}
+
+// realDir gives a folder the one name that trust is recorded under.
+func realDir(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
+}
+
+func sameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}

@@ -1,0 +1,288 @@
+package filejournal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"cadre/internal/journal"
+)
+
+// Append implements [journal.Journal].
+func (j *Journal) Append(ctx context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (int64, error) {
+	if err := j.enter(); err != nil {
+		return 0, err
+	}
+	defer j.leave()
+	if err := j.canAppend(); err != nil {
+		return 0, err
+	}
+	w, err := j.write(ctx, after, catchUp, decide)
+	if w != nil {
+		defer w.close()
+	}
+	if err != nil {
+		return 0, err
+	}
+	if err := j.commit(ctx, w.seg, w.cur); err != nil {
+		return 0, err
+	}
+	return w.cur.seq, nil
+}
+
+func (j *Journal) canAppend() error {
+	if j.writable != nil {
+		return j.writable
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.broken != nil {
+		return fmt.Errorf("nothing was written: an earlier record could not be made durable, so this journal has to be opened anew: %w", j.broken)
+	}
+	return nil
+}
+
+// write is the part of an append that excludes other writers. The walk it returns stands behind the record that has to become
+// durable: the new one or, where decide had none, the last.
+func (j *Journal) write(ctx context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (w *walk, err error) {
+	j.step("lock")
+	if err := j.writes.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		j.writes.unlock()
+		j.step("unlocked")
+	}()
+	j.step("locked")
+	if err := j.gone(); err != nil {
+		return nil, err
+	}
+	w, err = j.walkFrom(after)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.catchUp(ctx, after, catchUp); err != nil {
+		return w, err
+	}
+	data, err := decide()
+	if err != nil || len(data) == 0 {
+		return w, err
+	}
+	if data, err = oneLine(data); err != nil {
+		return w, err
+	}
+	if w.cur.off >= j.opts.segmentSize() {
+		if err := w.rotate(ctx); err != nil {
+			return w, fmt.Errorf("the record was not written, the team is as it was: %w", err)
+		}
+	}
+	line := appendRecord(make([]byte, 0, len(data)+64), w.cur.seq+1, data)
+	if err := w.put(line); err != nil {
+		return w, fmt.Errorf("the record was not written, the team is as it was: %w", err)
+	}
+	w.take(len(line), w.cur.seq+1)
+	w.again()
+	j.step("written")
+	return w, nil
+}
+
+// oneLine returns data fit for a line.
+func oneLine(data []byte) ([]byte, error) {
+	if len(data) > maxData {
+		return nil, fmt.Errorf("a record of %d bytes is too long: at most %d fit", len(data), maxData)
+	}
+	if !json.Valid(data) {
+		return nil, errors.New("a record has to be one JSON value")
+	}
+	if bytes.IndexByte(data, '\n') < 0 {
+		return data, nil
+	}
+	var b bytes.Buffer
+	err := json.Compact(&b, data)
+	return b.Bytes(), err
+}
+
+// catchUp brings a writer to the end of the history, shows it the records after seq after on the way, and leaves the end clean.
+func (w *walk) catchUp(ctx context.Context, after int64, show func(journal.Record) error) error {
+	if size, err := w.seg.size(); err != nil {
+		return err
+	} else if size < w.cur.off {
+		return w.seg.damage(w.cur.line, "the file was cut off at byte %d; it had at least %d", size, w.cur.off)
+	} else if size == w.cur.off {
+		w.eof = true
+	}
+	for {
+		rec, ok, err := w.next()
+		if err != nil {
+			return err
+		}
+		if ok && rec.Seq > after {
+			if err := show(rec); err != nil {
+				return err
+			}
+		}
+		if err := w.j.ended(ctx); err != nil {
+			return err
+		}
+		if ok {
+			continue
+		}
+		switch {
+		case w.sealed:
+			err = w.makeSuccessor(ctx)
+		case w.partial || w.bad != "":
+			err = w.cutTorn(ctx)
+		default:
+			if err := w.expect(max(after, w.j.floor.Load())); err != nil {
+				return err
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// cutTorn sets the bytes behind the last record aside and cuts them away, or refuses because they were acknowledged.
+func (w *walk) cutTorn(ctx context.Context) error {
+	durable, ok, err := w.j.stableMarker(ctx)
+	if err != nil {
+		return err
+	}
+	if (ok && w.cur.seq < durable) || (!ok && w.bad != "") {
+		return w.badLine()
+	}
+	if later, err := w.hasLater(); err != nil {
+		return err
+	} else if later {
+		return w.badLine()
+	}
+	size, err := w.seg.size()
+	if err != nil {
+		return err
+	}
+	kept := w.keepTorn(size)
+	if err := truncate(w.seg.f, w.cur.off); err != nil {
+		return fmt.Errorf("cut a torn line: %w", err)
+	}
+	w.again()
+	w.j.report("%s: cut away %d bytes behind record %d, which a writer that died had not finished and nobody was told of; %s", w.seg.path, size-w.cur.off, w.cur.seq, kept)
+	w.j.step("cut")
+	return nil
+}
+
+// keepTorn copies what is to be cut. That is for people to look at, so a failure is only reported.
+func (w *walk) keepTorn(size int64) string {
+	name := fmt.Sprintf("%s.torn-%d", w.seg.path, w.cur.off)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err == nil {
+		_, err = io.Copy(f, io.NewSectionReader(w.seg.f, w.cur.off, size-w.cur.off))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Sprintf("they could not be kept: %v", err)
+	}
+	return "they are in " + name
+}
+
+// hasLater tells whether there are segments after the walk's.
+func (w *walk) hasLater() (bool, error) {
+	firsts, err := listSegments(w.j.dir)
+	return len(firsts) > 0 && firsts[len(firsts)-1] > w.seg.First, err
+}
+
+// stableMarker reads the marker while nobody writes it.
+func (j *Journal) stableMarker(ctx context.Context) (int64, bool, error) {
+	if err := j.syncs.lock(ctx); err != nil {
+		return 0, false, err
+	}
+	defer j.syncs.unlock()
+	seq, ok := j.marker.read()
+	return seq, ok, nil
+}
+
+// rotate seals the walk's segment and moves the walk into a new one.
+func (w *walk) rotate(ctx context.Context) error {
+	if err := w.put(appendLine(nil, keySeal, w.cur.seq)); err != nil {
+		return err
+	}
+	w.again()
+	w.j.step("sealed")
+	return w.makeSuccessor(ctx)
+}
+
+// makeSuccessor makes the segment after a sealed one, and moves into it. The sealed one is synced first, whoever sealed
+// it: from then on nobody syncs it any more.
+func (w *walk) makeSuccessor(ctx context.Context) error {
+	durable, ok, err := w.j.stableMarker(ctx)
+	if err != nil {
+		return err
+	}
+	if ok && w.cur.seq < durable {
+		return &journal.DamageError{Team: w.j.team, Segment: filepath.Join(w.j.dir, segmentName(w.cur.seq+1)), Reason: "the segment is missing"}
+	}
+	if err := w.j.sync(w.seg.f); err != nil {
+		return err
+	}
+	w.j.step("seal synced")
+	// After a loss of power the marker is as old as its last sync, so give it one while it is cheap.
+	if err := w.j.sync(w.j.marker.f); err != nil {
+		return err
+	}
+	err = replaceFile(w.j.dir, segmentName(w.cur.seq+1), func(out io.Writer) error {
+		_, err := out.Write(appendHeader(nil, header{Team: w.seg.Team, First: w.cur.seq + 1}))
+		return err
+	}, w.j.opts.Step)
+	if err != nil {
+		return err
+	}
+	w.j.step("rotated")
+	seg, err := openSegment(w.j.team, w.j.dir, w.cur.seq+1)
+	if err != nil {
+		return err
+	}
+	w.enter(seg)
+	return nil
+}
+
+// put writes a line at the cursor, wholly or not at all.
+func (w *walk) put(line []byte) error {
+	f, off := w.seg.f, w.cur.off
+	rest := line
+	if w.j.opts.Step != nil {
+		half := len(line) / 2
+		if _, err := f.WriteAt(line[:half], off); err != nil {
+			return w.takeBack(err)
+		}
+		w.j.step("half written")
+		rest, off = line[half:], off+int64(half)
+	}
+	if _, err := f.WriteAt(rest, off); err != nil {
+		return w.takeBack(err)
+	}
+	return nil
+}
+
+// takeBack cuts away what a failed write has left. Where even that fails the next writer cuts it: it is not a whole line.
+func (w *walk) takeBack(err error) error {
+	if cut := truncate(w.seg.f, w.cur.off); cut != nil {
+		w.j.report("%s: a write failed and what it left will be cut by the next writer: %v", w.seg.path, cut)
+	}
+	return err
+}
+
+func truncate(f *os.File, size int64) error {
+	for {
+		if err := unix.Ftruncate(int(f.Fd()), size); err != unix.EINTR {
+			return err
+		}
+	}
+}

@@ -1,0 +1,357 @@
+package filejournal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"cadre/internal/journal"
+)
+
+// Options of a handle. The zero value is right for every use but tests.
+type Options struct {
+	// SegmentSize is the length in bytes at which a segment is full; 0 means 16 MiB.
+	SegmentSize int64
+	// Report is told, in one sentence, what was set right without an error: a torn tail that was cut, a damaged
+	// snapshot that was passed over. It may be called from any goroutine.
+	Report func(what string)
+	// Step is the seam of the crash tests. It is called at every step of an append, a rotation and a snapshot with
+	// that step's name, and a record is then written in two halves with a step between them.
+	Step func(step string)
+}
+
+const defaultSegmentSize = 16 << 20
+
+// names within the folders
+const (
+	journalFolder    = "journal"
+	lockName         = "lock"
+	markerName       = "durable"
+	snapshotLockName = "snapshot.lock"
+	snapshotName     = "state.json"
+)
+
+// Journal is a handle on the journal in a team's folder. It implements [journal.Journal].
+type Journal struct {
+	opts Options
+	root string // the team's folder
+	dir  string // its journal
+	team string
+
+	writes    *fileLock    // held to catch up, decide and write
+	lockID    fileID       // the file that writes locks
+	marker    marker       // its flock is syncs
+	syncs     *fileLock    // held to sync and to write the marker
+	snapshots *fileLock    // held to replace the snapshot
+	writable  error        // why this handle cannot append, nil if it can
+	floor     atomic.Int64 // up to here records are durable, as far as this handle knows
+	watch     watch
+
+	closed chan struct{}
+
+	mu      sync.Mutex
+	users   int // calls under way; the files are closed when the handle is and the last call has ended
+	shut    bool
+	active  *segment // the newest segment this handle has seen
+	places  places
+	newest  cursor // the furthest place this handle has seen
+	unsaved int64  // about how many bytes of history it has seen since the snapshot
+	saved   savedSnapshot
+	broken  error // the sync that failed
+}
+
+var _ journal.Journal = (*Journal)(nil)
+
+// Create makes the journal of a team in its folder dir, durable when it returns, with records as its first ones. It makes dir where
+// that is missing. Who needs the team to appear at once creates it in another folder and renames that. It returns
+// [journal.ErrExists] where there is a journal already.
+func Create(dir, team string, records [][]byte, opts Options) error {
+	folder := filepath.Join(dir, journalFolder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.Mkdir(folder, 0o700); errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %s", journal.ErrExists, folder)
+	} else if err != nil {
+		return err
+	}
+	for _, name := range []string{lockName, snapshotLockName} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			return err
+		}
+	}
+	if err := writeHistory(folder, header{Team: team, First: 1}, records, opts.segmentSize()); err != nil {
+		return err
+	}
+	err := replaceFile(folder, markerName, func(w io.Writer) error {
+		_, err := w.Write(formatMarker(int64(len(records))))
+		return err
+	}, nil)
+	return errors.Join(err, syncFolder(dir))
+}
+
+// writeHistory writes records into as many segments as they need.
+func writeHistory(folder string, h header, records [][]byte, limit int64) error {
+	var line []byte
+	for seq := h.First; ; {
+		more := false
+		err := writeSegment(folder, h, func(w io.Writer) error {
+			for size := int64(0); seq <= int64(len(records)); seq++ {
+				if size >= limit {
+					more = true
+					_, err := w.Write(appendLine(line[:0], keySeal, seq-1))
+					return err
+				}
+				data, err := oneLine(records[seq-1])
+				if err != nil {
+					return fmt.Errorf("record %d: %w", seq, err)
+				}
+				line = appendRecord(line[:0], seq, data)
+				if _, err := w.Write(line); err != nil {
+					return err
+				}
+				size += int64(len(line))
+			}
+			return nil
+		})
+		if err != nil || !more {
+			return err
+		}
+		h.First = seq
+	}
+}
+
+func (o Options) segmentSize() int64 {
+	if o.SegmentSize > 0 {
+		return o.SegmentSize
+	}
+	return defaultSegmentSize
+}
+
+// Open returns a handle on the journal in the team's folder dir, [journal.ErrNotFound] where there is none. In a folder that
+// cannot be written the handle reads, and Append says why it cannot.
+func Open(dir string, opts Options) (*Journal, error) {
+	j := &Journal{opts: opts, root: dir, dir: filepath.Join(dir, journalFolder), team: filepath.Base(dir), closed: make(chan struct{})}
+	if err := j.openFiles(); err != nil {
+		j.closeFiles()
+		return nil, err
+	}
+	return j, nil
+}
+
+func (j *Journal) openFiles() error {
+	firsts, err := listSegments(j.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s", journal.ErrNotFound, j.dir)
+	}
+	if err != nil {
+		return err
+	}
+	if len(firsts) == 0 {
+		return &journal.DamageError{Team: j.team, Segment: j.dir, Reason: "it has no segment"}
+	}
+	lock, err := j.openHelper(lockName)
+	if err != nil {
+		return err
+	}
+	j.writes = newFileLock(j, lock, "waited to append")
+	if j.lockID, err = idOf(lock); err != nil {
+		return err
+	}
+	if j.marker.f, err = j.openHelper(markerName); err != nil {
+		return err
+	}
+	j.syncs = newFileLock(j, j.marker.f, "waited to sync")
+	snap, err := j.openHelper(snapshotLockName)
+	if err != nil {
+		return err
+	}
+	j.snapshots = newFileLock(j, snap, "waited to save a snapshot")
+	// The marker first: whatever it vouches for is then found in the segments.
+	if seq, ok := j.marker.read(); ok {
+		j.floor.Store(seq)
+	}
+	j.active, err = openSegment(j.team, j.dir, firsts[len(firsts)-1])
+	if err != nil {
+		return err
+	}
+	j.team = j.active.Team
+	j.watch.dir = j.dir
+	return nil
+}
+
+// openHelper opens one of the files beside the segments, and makes it where it is missing. Where the folder cannot be
+// written the handle is for reading, and the file may be nil.
+func (j *Journal) openHelper(name string) (*os.File, error) {
+	path := filepath.Join(j.dir, name)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if !errors.Is(err, fs.ErrPermission) && !isReadOnly(err) {
+		return f, err
+	}
+	if j.writable == nil {
+		j.writable = fmt.Errorf("the journal can be read but not written: %w", err)
+	}
+	f, err = os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
+}
+
+func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
+
+// Close implements [journal.Journal].
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	if j.shut {
+		j.mu.Unlock()
+		return nil
+	}
+	j.shut = true
+	j.mu.Unlock()
+	close(j.closed)
+	j.watch.stop()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.users == 0 {
+		j.closeFiles()
+	}
+	return nil
+}
+
+// enter begins a call, leave ends it.
+func (j *Journal) enter() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.shut {
+		return fmt.Errorf("the journal of %s: %w", j.team, os.ErrClosed)
+	}
+	j.users++
+	return nil
+}
+
+// hold keeps the files open beyond the call it is made in, until leave.
+func (j *Journal) hold() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.users++
+}
+
+func (j *Journal) leave() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.users--
+	if j.shut && j.users == 0 {
+		j.closeFiles()
+	}
+}
+
+func (j *Journal) closeFiles() {
+	for _, l := range []*fileLock{j.writes, j.syncs, j.snapshots} {
+		if l != nil && l.f != nil {
+			l.f.Close()
+		}
+	}
+	if j.active != nil {
+		j.active.f.Close()
+	}
+}
+
+// ended returns why a call has to end now, nil if it does not.
+func (j *Journal) ended(ctx context.Context) error {
+	select {
+	case <-j.closed:
+		return fmt.Errorf("the journal of %s: %w", j.team, os.ErrClosed)
+	default:
+		return ctx.Err()
+	}
+}
+
+// adopt takes over the only reference to a segment just opened and returns one to use. A newer segment than the active one takes its place.
+func (j *Journal) adopt(seg *segment) *segment {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.shut || seg.First <= j.active.First {
+		return seg
+	}
+	j.unref(j.active)
+	j.active = seg
+	seg.refs++
+	return seg
+}
+
+func (j *Journal) release(seg *segment) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.unref(seg)
+}
+
+func (j *Journal) unref(seg *segment) {
+	if seg.refs--; seg.refs == 0 {
+		seg.f.Close()
+	}
+}
+
+func (j *Journal) remember(c cursor) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.places.add(c)
+	if c.seq > j.newest.seq || c.first > j.newest.first {
+		j.unsaved += c.off
+		if c.first == j.newest.first {
+			j.unsaved -= j.newest.off
+		}
+		j.newest = c
+	}
+}
+
+// gone returns [journal.ErrGone] where the journal's files are no longer those this handle has open. The lock file is kept
+// open, so its number cannot be another file's by now.
+func (j *Journal) gone() error {
+	var st unix.Stat_t
+	err := unix.Stat(filepath.Join(j.dir, lockName), &st)
+	if err == unix.ENOENT || err == unix.ENOTDIR || (err == nil && newFileID(&st) != j.lockID) {
+		return fmt.Errorf("%w: %s", journal.ErrGone, j.dir)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "stat", Path: filepath.Join(j.dir, lockName), Err: err}
+	}
+	return nil
+}
+
+// fileID tells one file from another.
+type fileID struct{ device, inode uint64 }
+
+func newFileID(st *unix.Stat_t) fileID { return fileID{uint64(st.Dev), st.Ino} }
+
+func idOf(f *os.File) (fileID, error) {
+	if f == nil {
+		return fileID{}, nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return fileID{}, err
+	}
+	return newFileID(&st), nil
+}
+
+func (j *Journal) report(format string, args ...any) {
+	if j.opts.Report != nil {
+		j.opts.Report(fmt.Sprintf(format, args...))
+	}
+}
+
+func (j *Journal) step(name string) {
+	if j.opts.Step != nil {
+		j.opts.Step(name)
+	}
+}

@@ -1,0 +1,146 @@
+package filejournal
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// fileLock is an exclusive flock with a deadline. Within one handle a gate goes before it, so that at most one goroutine of a
+// handle is at the flock, and a handle's own appends are handed over without the kernel.
+type fileLock struct {
+	f      *os.File
+	what   string          // what the lock is for, in an error
+	gate   chan struct{}   // of capacity 1: full while a goroutine holds or awaits the flock
+	closed <-chan struct{} // closed with the handle
+	j      *Journal        // whose f it is
+}
+
+func newFileLock(j *Journal, f *os.File, what string) *fileLock {
+	return &fileLock{f: f, what: what, gate: make(chan struct{}, 1), closed: j.closed, j: j}
+}
+
+// lock takes gate and flock. It ends with ctx and with the handle.
+func (l *fileLock) lock(ctx context.Context) error {
+	select {
+	case l.gate <- struct{}{}:
+	default:
+		select {
+		case l.gate <- struct{}{}:
+		case <-l.closed:
+			return l.j.ended(ctx)
+		case <-ctx.Done():
+			return l.ended(ctx)
+		}
+	}
+	for range tries {
+		ok, err := l.try()
+		if err == nil && !ok {
+			err = ctx.Err()
+		}
+		if ok {
+			return nil
+		}
+		if err != nil {
+			<-l.gate
+			return l.failed(ctx, err)
+		}
+		yield()
+	}
+	return l.queue(ctx)
+}
+
+// tries is how often a waiter asks, and lets others run, before it queues in the kernel. The lock is held for
+// microseconds, and to be put to sleep and woken by its release costs two processes more than that. Of 32 processes
+// on two cores, all appending, this makes 1.3 times the rate that queueing at once makes, and sleeping between
+// the tries makes less than either.
+const tries = 6
+
+// queue waits for the flock in the kernel, which is fair, on a goroutine of its own, because that wait cannot be called
+// off. If ctx ends first the goroutine keeps the gate until it has the flock, and lets go of both: to the kernel the two
+// are one holder, so a second goroutine of this handle must not get between.
+func (l *fileLock) queue(ctx context.Context) error {
+	got := make(chan error)
+	left := make(chan struct{})
+	l.j.hold()
+	go func() {
+		defer l.j.leave()
+		err := flock(l.f, unix.LOCK_EX)
+		select {
+		case got <- err:
+		case <-left:
+			if err == nil {
+				_ = flock(l.f, unix.LOCK_UN)
+			}
+			<-l.gate
+		}
+	}()
+	select {
+	case err := <-got:
+		if err != nil {
+			<-l.gate
+			return l.failed(ctx, err)
+		}
+		return nil
+	case <-l.closed:
+		close(left)
+		return l.j.ended(ctx)
+	case <-ctx.Done():
+		close(left)
+		return l.ended(ctx)
+	}
+}
+
+// tryLock takes gate and flock or neither, at once.
+func (l *fileLock) tryLock() (bool, error) {
+	select {
+	case l.gate <- struct{}{}:
+	default:
+		return false, nil
+	}
+	ok, err := l.try()
+	if !ok {
+		<-l.gate
+	}
+	return ok, err
+}
+
+func (l *fileLock) unlock() {
+	_ = flock(l.f, unix.LOCK_UN) // a lock that is held can be let go of
+	<-l.gate
+}
+
+func (l *fileLock) try() (bool, error) {
+	err := flock(l.f, unix.LOCK_EX|unix.LOCK_NB)
+	if err == unix.EWOULDBLOCK {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (l *fileLock) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return l.ended(ctx)
+	}
+	return fmt.Errorf("%s: lock %s: %w", l.what, l.f.Name(), err)
+}
+
+func (l *fileLock) ended(ctx context.Context) error {
+	by := "another process"
+	if pid := holder(l.f); pid == os.Getpid() {
+		by = "another call of this process"
+	} else if pid != 0 {
+		by = fmt.Sprintf("process %d", pid)
+	}
+	return fmt.Errorf("%s: %s is locked by %s: %w", l.what, l.f.Name(), by, context.Cause(ctx))
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
+			return err
+		}
+	}
+}

@@ -1,0 +1,333 @@
+package filejournal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"cadre/internal/journal"
+)
+
+// cursor is a place in the history: right after the record seq.
+type cursor struct {
+	first int64 // the segment
+	off   int64 // where the next line begins
+	line  int   // lines before it, so that the next one is line+1
+	seq   int64
+	at    int64 // where the record seq begins; 0 where it is not in this segment
+}
+
+// Read implements [journal.Journal].
+func (j *Journal) Read(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
+	return func(yield func(journal.Record, error) bool) {
+		if err := j.enter(); err != nil {
+			yield(journal.Record{}, err)
+			return
+		}
+		defer j.leave()
+		w, err := j.walkFrom(after)
+		if err != nil {
+			yield(journal.Record{}, err)
+			return
+		}
+		defer w.close()
+		for {
+			if err := j.ended(ctx); err != nil {
+				yield(journal.Record{}, err)
+				return
+			}
+			rec, ok, err := w.next()
+			if err == nil && !ok {
+				ok, err = w.readersEnd()
+				if err == nil && ok {
+					continue
+				}
+			}
+			if err != nil {
+				yield(journal.Record{}, err)
+				return
+			}
+			if !ok {
+				return
+			}
+			if rec.Seq > after && !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+// walk goes through the history record by record, from one segment into the next.
+type walk struct {
+	j   *Journal
+	seg *segment
+	cur cursor
+
+	buf    *[]byte // from the pool
+	lo, hi int     // (*buf)[lo:hi] is the file from cur.off on
+	eof    bool    // the file ended at hi when it was last read
+
+	// How it stands when next has returned false.
+	sealed  bool   // behind the last record there is a seal, and no successor
+	bad     string // what is wrong with the whole line behind the last record
+	partial bool   // behind the last record there are bytes without a newline
+	retried bool
+}
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
+
+// keepBuffer is the largest buffer that goes back to the pool: one that a huge record needed is let go.
+const keepBuffer = 1 << 20
+
+// walkFrom starts a walk at the record after seq after or, where that place is not known, before it.
+func (j *Journal) walkFrom(after int64) (*walk, error) {
+	seg, cur, err := j.locate(after)
+	if err != nil {
+		return nil, err
+	}
+	w := j.newWalk(seg, cur)
+	if cur.seq > after {
+		err := w.holeError()
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// newWalk starts a walk at a place. It takes over a reference to the segment.
+func (j *Journal) newWalk(seg *segment, cur cursor) *walk {
+	return &walk{j: j, seg: seg, cur: cur, buf: buffers.Get().(*[]byte)}
+}
+
+// locate returns the best known place at or before seq after, with a reference to its segment.
+func (j *Journal) locate(after int64) (*segment, cursor, error) {
+	j.mu.Lock()
+	best := j.places.before(after)
+	active := j.active
+	if active.before() <= after && best.first != active.First {
+		best = active.origin()
+	}
+	if best.first == active.First {
+		active.refs++
+		j.mu.Unlock()
+		return active, best, nil
+	}
+	j.mu.Unlock()
+	if best.first != 0 && best.seq == after {
+		seg, err := j.open(best.first)
+		return seg, best, err
+	}
+	firsts, err := listSegments(j.dir)
+	if err != nil {
+		return nil, cursor{}, j.missing(err)
+	}
+	n, _ := slices.BinarySearch(firsts, after+2)
+	if n == 0 {
+		return nil, cursor{}, &journal.DamageError{Team: j.team, Segment: filepath.Join(j.dir, segmentName(1)), Reason: "the segment is missing"}
+	}
+	seg, err := j.open(firsts[n-1])
+	if err != nil {
+		return nil, cursor{}, err
+	}
+	if best.first == seg.First {
+		return seg, best, nil
+	}
+	return seg, seg.origin(), nil
+}
+
+// open returns a reference to a segment that is not the active one.
+func (j *Journal) open(first int64) (*segment, error) {
+	seg, err := openSegment(j.team, j.dir, first)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, j.missing(err)
+	}
+	return seg, err
+}
+
+// missing turns the absence of a file into what it means.
+func (j *Journal) missing(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if gone := j.gone(); gone != nil {
+		return gone
+	}
+	return fmt.Errorf("a file of the journal is missing: %w", err)
+}
+
+// next returns the next record; its data is good until the call after. ok is false at the end of what can be read.
+func (w *walk) next() (rec journal.Record, ok bool, err error) {
+	for {
+		line, whole, err := w.peek()
+		if err != nil || !whole {
+			return rec, false, err
+		}
+		f, bad := parseLine(line)
+		switch {
+		case bad != "":
+		case string(f.key) == keySeal && f.n == w.cur.seq:
+			if err := w.enterSuccessor(); err != nil || w.sealed {
+				return rec, false, err
+			}
+			continue
+		case string(f.key) != keyRecord:
+			bad = fmt.Sprintf("a line %q is out of place here", f.key)
+		case f.n != w.cur.seq+1:
+			bad = fmt.Sprintf("it has seq %d where %d is due", f.n, w.cur.seq+1)
+		default:
+			data, ok := f.data()
+			if ok {
+				w.take(len(line)+1, f.n)
+				return journal.Record{Seq: f.n, Data: data}, true, nil
+			}
+			bad = "it has no data"
+		}
+		w.bad = bad
+		return rec, false, nil
+	}
+}
+
+// take moves the cursor over the record seq, whose line has n bytes.
+func (w *walk) take(n int, seq int64) {
+	w.lo += n
+	w.cur.at = w.cur.off
+	w.cur.off += int64(n)
+	w.cur.line++
+	w.cur.seq = seq
+}
+
+// peek returns the line at the cursor without its newline. whole is false where there is none; partial tells whether there
+// is the beginning of one.
+func (w *walk) peek() (line []byte, whole bool, err error) {
+	w.bad, w.partial, w.sealed = "", false, false
+	searched := 0
+	for {
+		buf := *w.buf
+		if i := bytes.IndexByte(buf[w.lo+searched:w.hi], '\n'); i >= 0 {
+			return buf[w.lo : w.lo+searched+i], true, nil
+		}
+		searched = w.hi - w.lo
+		if searched > maxLine {
+			w.bad = "the line has no end"
+			return nil, false, nil
+		}
+		if w.eof {
+			w.partial = searched > 0
+			return nil, false, nil
+		}
+		switch {
+		case w.lo > 0:
+			copy(buf, buf[w.lo:w.hi])
+			w.lo, w.hi = 0, searched
+		case w.hi == len(buf):
+			buf = append(buf, make([]byte, len(buf))...)
+			*w.buf = buf
+		}
+		n, err := pread(w.seg.f, buf[w.hi:], w.cur.off+int64(searched))
+		if err != nil {
+			return nil, false, err
+		}
+		w.eof = n < len(buf)-w.hi
+		w.hi += n
+	}
+}
+
+// again forgets what was read ahead.
+func (w *walk) again() {
+	w.lo, w.hi, w.eof = 0, 0, false
+}
+
+// enterSuccessor moves a walk that stands at a seal into the next segment, or sets sealed where there is none.
+func (w *walk) enterSuccessor() error {
+	seg, err := openSegment(w.j.team, w.j.dir, w.cur.seq+1)
+	if errors.Is(err, fs.ErrNotExist) {
+		w.sealed = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if seg.before() > w.cur.seq {
+		w.enter(seg)
+		return w.holeError()
+	}
+	w.enter(seg)
+	return nil
+}
+
+func (w *walk) enter(seg *segment) {
+	w.j.remember(w.cur)
+	w.j.release(w.seg)
+	w.seg, w.cur = w.j.adopt(seg), seg.origin()
+	w.again()
+}
+
+func (w *walk) holeError() error {
+	return w.seg.damage(1, "the records %v were lost to damage before; their effect is in the snapshot alone, so the history cannot be read across them", *w.seg.Hole)
+}
+
+// readersEnd judges the end of the history for a reader. A line that is bad or not whole is not there yet, unless the
+// marker says that its record was acknowledged. The line may have become whole before the marker was read, so the
+// walk first looks once more.
+func (w *walk) readersEnd() (again bool, err error) {
+	if w.bad == "" && !w.partial {
+		return false, w.expect(w.j.floor.Load())
+	}
+	durable, ok := w.j.marker.read()
+	if (ok && w.cur.seq >= durable) || (!ok && w.partial) {
+		return false, nil
+	}
+	if !w.retried {
+		w.retried = true
+		w.again()
+		return true, nil
+	}
+	return false, w.badLine()
+}
+
+// expect returns an error where the history ends before the record durable, which was acknowledged.
+func (w *walk) expect(durable int64) error {
+	if w.cur.seq >= durable {
+		return nil
+	}
+	return w.seg.damage(0, "it ends with record %d, and the records up to %d were acknowledged", w.cur.seq, durable)
+}
+
+func (w *walk) badLine() error {
+	bad := w.bad
+	if w.partial {
+		bad = "the line is cut off"
+	}
+	return w.seg.damage(w.cur.line+1, "record %d cannot be read: %s", w.cur.seq+1, bad)
+}
+
+func (w *walk) close() {
+	w.j.remember(w.cur)
+	w.j.release(w.seg)
+	if len(*w.buf) <= keepBuffer {
+		buffers.Put(w.buf)
+	}
+}
+
+// pread is one system call, where ReadAt needs a second one to find the end of the file.
+func pread(f *os.File, b []byte, off int64) (int, error) {
+	for {
+		n, err := unix.Pread(int(f.Fd()), b, off)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return 0, &fs.PathError{Op: "read", Path: f.Name(), Err: err}
+		}
+		return n, nil
+	}
+}

@@ -1,0 +1,230 @@
+package filejournal
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cadre/internal/journal"
+)
+
+// header is the first line of a segment.
+type header struct {
+	Team  string `json:"team"`
+	First int64  `json:"first"`          // first seq the segment answers for; its name
+	Hole  *Range `json:"hole,omitempty"` // starts at First; the segment's records come after it
+}
+
+// Range is a run of seqs, both ends included.
+type Range struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+}
+
+func (r Range) String() string {
+	if r.From == r.To {
+		return strconv.FormatInt(r.From, 10)
+	}
+	return fmt.Sprintf("%d–%d", r.From, r.To)
+}
+
+// segment is one open file of the history.
+type segment struct {
+	header
+	path  string
+	f     *os.File
+	start int64 // where the line after the header begins
+	refs  int   // guarded by Journal.mu; the file is closed with the last
+}
+
+// before is the seq of the last record that is in an earlier segment or in this one's hole.
+func (s *segment) before() int64 {
+	if s.Hole != nil {
+		return s.Hole.To
+	}
+	return s.First - 1
+}
+
+// origin is the cursor before the segment's first record.
+func (s *segment) origin() cursor {
+	return cursor{first: s.First, off: s.start, line: 1, seq: s.before()}
+}
+
+func (s *segment) damage(line int, format string, args ...any) error {
+	return &journal.DamageError{Team: s.Team, Segment: s.path, Line: line, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (s *segment) size() (int64, error) {
+	st, err := s.f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), nil
+}
+
+const segmentSuffix = ".jsonl"
+
+func segmentName(first int64) string { return fmt.Sprintf("%020d%s", first, segmentSuffix) }
+
+// segmentFirst is the inverse of segmentName; ok is false for any other name.
+func segmentFirst(name string) (first int64, ok bool) {
+	digits, ok := strings.CutSuffix(name, segmentSuffix)
+	if !ok || len(digits) != 20 {
+		return 0, false
+	}
+	first, err := strconv.ParseInt(digits, 10, 64)
+	return first, err == nil && first > 0
+}
+
+// listSegments returns the firsts of a journal folder's segments in order.
+func listSegments(dir string) ([]int64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var firsts []int64
+	for _, e := range entries {
+		if first, ok := segmentFirst(e.Name()); ok {
+			firsts = append(firsts, first)
+		}
+	}
+	slices.Sort(firsts)
+	return firsts, nil
+}
+
+// openSegment opens a segment and reads its header. The file is opened for writing where it can be, because a handle that
+// reads today may append tomorrow, and for reading alone in a folder that cannot be written.
+func openSegment(team, dir string, first int64) (*segment, error) {
+	path := filepath.Join(dir, segmentName(first))
+	f, err := openAny(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &segment{header: header{Team: team, First: first}, path: path, f: f, refs: 1}
+	if err := s.readHeader(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// openAny opens a file to read and write, or to read where it may not be written.
+func openAny(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
+		return os.Open(path)
+	}
+	return f, err
+}
+
+func (s *segment) readHeader() error {
+	line, err := bufio.NewReader(io.NewSectionReader(s.f, 0, 64<<10)).ReadBytes('\n')
+	if err == io.EOF {
+		return s.damage(1, "the header has no end")
+	}
+	if err != nil {
+		return err
+	}
+	fr, bad := parseLine(line[:len(line)-1])
+	if bad != "" {
+		return s.damage(1, "the header is not good: %s", bad)
+	}
+	if string(fr.key) != keyHeader {
+		return s.damage(1, "there is no header")
+	}
+	if fr.n > version {
+		return newer(s.path, fr.n)
+	}
+	var h header
+	if err := json.Unmarshal(line, &h); err != nil {
+		return s.damage(1, "the header is not good: %v", err)
+	}
+	if h.First != s.First || (h.Hole != nil && (h.Hole.From != h.First || h.Hole.To < h.Hole.From)) {
+		return s.damage(1, "the header is that of another segment, which begins at %d", h.First)
+	}
+	s.header, s.start = h, int64(len(line))
+	return nil
+}
+
+func newer(path string, v int64) error {
+	return fmt.Errorf("%w: %s has format version %d and this one knows %d: update cadre", journal.ErrNewer, path, v, version)
+}
+
+func appendHeader(dst []byte, h header) []byte {
+	rest, err := json.Marshal(h)
+	if err != nil {
+		panic(err) // a struct of strings and numbers
+	}
+	rest[0] = ','
+	return appendLine(dst, keyHeader, version, rest[:len(rest)-1])
+}
+
+// writeSegment makes a segment with its header and whatever fill writes after it, complete or not at all, and durable.
+func writeSegment(dir string, h header, fill func(io.Writer) error) error {
+	return replaceFile(dir, segmentName(h.First), func(w io.Writer) error {
+		if _, err := w.Write(appendHeader(nil, h)); err != nil {
+			return err
+		}
+		if fill == nil {
+			return nil
+		}
+		return fill(w)
+	}, nil)
+}
+
+// replaceFile puts a file in place as a whole: written beside it, synced, renamed, the folder synced. Its callers hold
+// a lock, so the name of the unfinished file can be a fixed one and a crash leaves at most that one behind.
+func replaceFile(dir, name string, fill func(io.Writer) error, step func(string)) (err error) {
+	tmp := filepath.Join(dir, name+".tmp")
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(tmp)
+		}
+	}()
+	w := bufio.NewWriterSize(f, 256<<10)
+	if err := fill(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if step != nil {
+		step(name + " unsynced")
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if step != nil {
+		step(name + " unnamed")
+	}
+	if err := os.Rename(tmp, filepath.Join(dir, name)); err != nil {
+		return err
+	}
+	return syncFolder(dir)
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

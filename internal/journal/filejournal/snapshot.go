@@ -1,0 +1,277 @@
+package filejournal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"cadre/internal/journal"
+)
+
+// savedSnapshot is what a handle knows of the newest snapshot: where in the history it stands.
+type savedSnapshot struct {
+	place cursor // the zero cursor where there is none
+	bad   bool   // the file is damaged and to be replaced by whatever comes
+}
+
+// snapshotHead is what state.json says before the data.
+type snapshotHead struct {
+	seq   int64
+	first int64 // the segment that has the record seq, or that begins after it
+	at    int64 // where in the segment the record begins, 0 where the segment begins after it
+	line  int64 // its line
+}
+
+func appendSnapshot(dst []byte, h snapshotHead, data []byte) []byte {
+	rest := appendInt(nil, "seq", h.seq)
+	rest = appendInt(rest, "segment", h.first)
+	rest = appendInt(rest, "at", h.at)
+	rest = appendInt(rest, "line", h.line)
+	return appendLine(dst, keySnapshot, version, rest, dataField, data)
+}
+
+// parseSnapshot reads a whole state.json. newer is the version of one that this package does not know.
+func parseSnapshot(file []byte) (h snapshotHead, data []byte, newer int64, bad string) {
+	line, ok := bytes.CutSuffix(file, []byte{'\n'})
+	if !ok {
+		return h, nil, 0, "it has no end"
+	}
+	f, bad := parseLine(line)
+	switch {
+	case bad != "":
+		return h, nil, 0, bad
+	case string(f.key) != keySnapshot:
+		return h, nil, 0, "it is not a snapshot"
+	case f.n > version:
+		return h, nil, f.n, ""
+	}
+	h, rest, ok := parseSnapshotHead(f.rest)
+	if ok {
+		data, ok = bytes.CutPrefix(rest, dataField)
+	}
+	if !ok {
+		return h, nil, 0, "its fields are not those of a snapshot"
+	}
+	return h, data, 0, ""
+}
+
+func parseSnapshotHead(rest []byte) (h snapshotHead, after []byte, ok bool) {
+	for _, field := range []struct {
+		name string
+		to   *int64
+	}{{"seq", &h.seq}, {"segment", &h.first}, {"at", &h.at}, {"line", &h.line}} {
+		if *field.to, rest, ok = cutInt(rest, field.name); !ok {
+			return h, nil, false
+		}
+	}
+	return h, rest, true
+}
+
+// Snapshot implements [journal.Journal].
+func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
+	if err := j.enter(); err != nil {
+		return journal.Snapshot{}, err
+	}
+	defer j.leave()
+	if err := j.ended(ctx); err != nil {
+		return journal.Snapshot{}, err
+	}
+	path := filepath.Join(j.root, snapshotName)
+	file, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		j.setSaved(savedSnapshot{})
+		return journal.Snapshot{}, nil
+	}
+	if err != nil {
+		return journal.Snapshot{}, err
+	}
+	h, data, v, bad := parseSnapshot(file)
+	if v > 0 {
+		return journal.Snapshot{}, newer(path, v)
+	}
+	if bad != "" {
+		j.report("%s: the snapshot is passed over, the history has everything: %s", path, bad)
+		j.setSaved(savedSnapshot{bad: true})
+		return journal.Snapshot{}, nil
+	}
+	place, err := j.find(h)
+	if err != nil {
+		return journal.Snapshot{}, err
+	}
+	j.remember(place)
+	j.setSaved(savedSnapshot{place: place})
+	return journal.Snapshot{Seq: h.seq, Data: data}, nil
+}
+
+func (j *Journal) setSaved(s savedSnapshot) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.saved.bad = s.bad
+	if s.place.seq > j.saved.place.seq {
+		j.savedAt(s.place)
+	}
+}
+
+// savedAt notes the place of a snapshot. The caller holds mu.
+func (j *Journal) savedAt(place cursor) {
+	j.saved.place = place
+	j.unsaved = j.newest.off
+	if place.first == j.newest.first {
+		j.unsaved -= place.off
+	}
+}
+
+// find returns the place in the history that a snapshot stands at: where it says, if there is its record, else wherever
+// that is. A snapshot is made only of records that are durable, so one that is ahead of the history shows damage to it.
+func (j *Journal) find(h snapshotHead) (cursor, error) {
+	if seg, err := openSegment(j.team, j.dir, h.first); err == nil {
+		w := j.newWalk(seg, seg.origin())
+		defer w.close()
+		if w.cur.seq == h.seq {
+			return w.cur, nil
+		}
+		origin := w.cur
+		if h.at >= seg.start && h.line > 1 {
+			w.cur = cursor{first: h.first, off: h.at, line: int(h.line) - 1, seq: h.seq - 1}
+			if _, ok, err := w.next(); ok && err == nil {
+				return w.cur, nil
+			}
+		}
+		w.cur = origin
+	}
+	w, err := j.walkTo(h.seq)
+	if err != nil {
+		return cursor{}, err
+	}
+	defer w.close()
+	return w.cur, nil
+}
+
+// walkTo returns a walk that stands right after the record seq.
+func (j *Journal) walkTo(seq int64) (*walk, error) {
+	w, err := j.walkFrom(seq)
+	if err != nil {
+		return nil, err
+	}
+	for w.cur.seq < seq {
+		_, ok, err := w.next()
+		if err == nil && !ok {
+			if ok, err = w.readersEnd(); err == nil && !ok {
+				err = w.seg.damage(0, "it ends with record %d, and there is a snapshot of the state after %d", w.cur.seq, seq)
+			}
+		}
+		if err != nil {
+			w.close()
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// SnapshotDue implements [journal.Journal]. A snapshot pays when reading the history behind the last one takes about as long as reading
+// the snapshot; and writing it, which takes longer, has to stay a small part of all writing.
+func (j *Journal) SnapshotDue(size int) bool {
+	if j.enter() != nil {
+		return false
+	}
+	defer j.leave()
+	if j.writable != nil || !j.behind(size) {
+		return false
+	}
+	// By what this handle knows. Another process may have saved one since.
+	if h, ok := j.readHead(); ok {
+		j.mu.Lock()
+		if !j.saved.bad && h.seq > j.saved.place.seq {
+			j.savedAt(cursor{first: h.first, off: h.at, line: int(h.line), seq: h.seq})
+		}
+		j.mu.Unlock()
+	}
+	return j.behind(size)
+}
+
+// snapshotEvery is the least history, in bytes, between two snapshots.
+const snapshotEvery = 128 << 10
+
+func (j *Journal) behind(size int) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.unsaved >= max(snapshotEvery, int64(size)/8)
+}
+
+// readHead reads the beginning of state.json, without its checksum: good enough to put a snapshot off.
+func (j *Journal) readHead() (snapshotHead, bool) {
+	f, err := os.Open(filepath.Join(j.root, snapshotName))
+	if err != nil {
+		return snapshotHead{}, false
+	}
+	defer f.Close()
+	var buf [256]byte
+	n, _ := io.ReadFull(f, buf[:])
+	_, rest, ok := bytes.Cut(buf[:n], []byte(crcOpen))
+	if !ok || len(rest) < 9 {
+		return snapshotHead{}, false
+	}
+	h, _, ok := parseSnapshotHead(rest[9:])
+	return h, ok
+}
+
+// SaveSnapshot implements [journal.Journal].
+func (j *Journal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
+	if err := j.enter(); err != nil {
+		return err
+	}
+	defer j.leave()
+	if err := j.canAppend(); err != nil {
+		return err
+	}
+	if err := j.ended(ctx); err != nil {
+		return err
+	}
+	if ok, err := j.snapshots.tryLock(); err != nil || !ok {
+		return err
+	}
+	defer j.snapshots.unlock()
+	j.step("snapshot locked")
+	if err := j.gone(); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	bad := j.saved.bad
+	j.mu.Unlock()
+	if h, ok := j.readHead(); ok && !bad && h.seq >= s.Seq {
+		return nil
+	}
+	w, err := j.walkTo(s.Seq)
+	if err != nil {
+		return fmt.Errorf("save a snapshot: %w", err)
+	}
+	defer w.close()
+	if err := j.commit(ctx, w.seg, w.cur); err != nil {
+		return err
+	}
+	data := s.Data
+	if bytes.IndexByte(data, '\n') >= 0 {
+		var b bytes.Buffer
+		if err := json.Compact(&b, data); err != nil {
+			return fmt.Errorf("save a snapshot: %w", err)
+		}
+		data = b.Bytes()
+	}
+	h := snapshotHead{seq: s.Seq, first: w.cur.first, at: w.cur.at, line: int64(w.cur.line)}
+	err = replaceFile(j.root, snapshotName, func(out io.Writer) error {
+		_, err := out.Write(appendSnapshot(make([]byte, 0, len(data)+256), h, data))
+		return err
+	}, j.opts.Step)
+	if err != nil {
+		return fmt.Errorf("save a snapshot: %w", err)
+	}
+	j.step("snapshot saved")
+	j.setSaved(savedSnapshot{place: w.cur})
+	return nil
+}

@@ -1,0 +1,232 @@
+// Package memjournal keeps a team's journal in memory, for tests and for programs that embed cadre without a disk.
+//
+// # Authority
+//
+// A [Store] is the journal; [Store.Open] hands out any number of handles on it, which stand for processes. The
+// history lives as long as the Store does.
+//
+// # Guarantees
+//
+// Those of package journal, but for durability, which ends with the process. A handle that is closed leaves the others as
+// they are. There is no damage and no format, so [journal.DamageError], [journal.ErrNewer] and [journal.ErrUncertain] do
+// not occur.
+package memjournal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"sync"
+
+	"cadre/internal/journal"
+)
+
+// Store is the journal of one team.
+type Store struct {
+	team   string
+	writer chan struct{} // of capacity 1: full while an append decides
+
+	mu       sync.Mutex
+	records  [][]byte // records[i] has seq i+1; never changed once there
+	snapshot journal.Snapshot
+	pending  int           // bytes of the records after the snapshot
+	grown    chan struct{} // closed at the next record and at removal, and made anew
+	gone     bool
+}
+
+// New returns the journal of a team with records as its first ones.
+func New(team string, records ...[]byte) *Store {
+	s := &Store{team: team, writer: make(chan struct{}, 1), grown: make(chan struct{})}
+	for _, r := range records {
+		s.records = append(s.records, bytes.Clone(r))
+		s.pending += len(r)
+	}
+	return s
+}
+
+// Open returns a new handle.
+func (s *Store) Open() *Journal {
+	return &Journal{s: s, closed: make(chan struct{})}
+}
+
+// Remove ends the journal: every call on every handle fails with [journal.ErrGone] from now on.
+func (s *Store) Remove() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = true
+	s.records, s.snapshot = nil, journal.Snapshot{}
+	s.grew()
+}
+
+func (s *Store) grew() {
+	close(s.grown)
+	s.grown = make(chan struct{})
+}
+
+// Journal is a handle on a Store. It implements [journal.Journal].
+type Journal struct {
+	s      *Store
+	closed chan struct{}
+	close  sync.Once
+}
+
+var _ journal.Journal = (*Journal)(nil)
+
+// ended returns why a call has to end now, nil if it does not.
+func (j *Journal) ended(ctx context.Context) error {
+	select {
+	case <-j.closed:
+		return fmt.Errorf("the journal of %s: %w", j.s.team, os.ErrClosed)
+	default:
+		return ctx.Err()
+	}
+}
+
+// Snapshot implements [journal.Journal].
+func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
+	if err := j.ended(ctx); err != nil {
+		return journal.Snapshot{}, err
+	}
+	j.s.mu.Lock()
+	defer j.s.mu.Unlock()
+	if j.s.gone {
+		return journal.Snapshot{}, journal.ErrGone
+	}
+	return journal.Snapshot{Seq: j.s.snapshot.Seq, Data: bytes.Clone(j.s.snapshot.Data)}, nil
+}
+
+// after returns the records after a seq, the seq of the last, and a channel that is closed when there are more.
+func (s *Store) after(seq int64) (records [][]byte, last int64, more <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return nil, 0, nil, journal.ErrGone
+	}
+	last = int64(len(s.records))
+	return s.records[min(max(seq, 0), last):], last, s.grown, nil
+}
+
+// Read implements [journal.Journal].
+func (j *Journal) Read(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
+	return func(yield func(journal.Record, error) bool) {
+		records, _, _, err := j.s.after(after)
+		for i := 0; err == nil && i < len(records); i++ {
+			if err = j.ended(ctx); err == nil && !yield(journal.Record{Seq: max(after, 0) + int64(i) + 1, Data: records[i]}, nil) {
+				return
+			}
+		}
+		if err == nil {
+			err = j.ended(ctx)
+		}
+		if err != nil {
+			yield(journal.Record{}, err)
+		}
+	}
+}
+
+// Append implements [journal.Journal].
+func (j *Journal) Append(ctx context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (int64, error) {
+	if err := j.ended(ctx); err != nil {
+		return 0, err
+	}
+	select {
+	case j.s.writer <- struct{}{}:
+	case <-j.closed:
+		return 0, j.ended(ctx)
+	case <-ctx.Done():
+		return 0, fmt.Errorf("waited to append: another handle is deciding: %w", ctx.Err())
+	}
+	defer func() { <-j.s.writer }()
+	records, last, _, err := j.s.after(after)
+	if err != nil {
+		return 0, err
+	}
+	if after > last {
+		return 0, fmt.Errorf("the journal of %s ends with record %d, and the caller knows %d", j.s.team, last, after)
+	}
+	for i, data := range records {
+		if err := j.ended(ctx); err != nil {
+			return 0, err
+		}
+		if err := catchUp(journal.Record{Seq: after + int64(i) + 1, Data: data}); err != nil {
+			return 0, err
+		}
+	}
+	if err := j.ended(ctx); err != nil {
+		return 0, err
+	}
+	data, err := decide()
+	if err != nil || len(data) == 0 {
+		return last, err
+	}
+	if !json.Valid(data) {
+		return 0, errors.New("a record has to be one JSON value")
+	}
+	j.s.mu.Lock()
+	defer j.s.mu.Unlock()
+	if j.s.gone {
+		return 0, journal.ErrGone
+	}
+	j.s.records = append(j.s.records, bytes.Clone(data))
+	j.s.pending += len(data)
+	j.s.grew()
+	return last + 1, nil
+}
+
+// Wait implements [journal.Journal].
+func (j *Journal) Wait(ctx context.Context, after int64) error {
+	for {
+		if err := j.ended(ctx); err != nil {
+			return err
+		}
+		_, last, more, err := j.s.after(after)
+		if err != nil || last > after {
+			return err
+		}
+		select {
+		case <-more:
+		case <-j.closed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// SnapshotDue implements [journal.Journal].
+func (j *Journal) SnapshotDue(size int) bool {
+	j.s.mu.Lock()
+	defer j.s.mu.Unlock()
+	return j.s.pending >= max(128<<10, size/8)
+}
+
+// SaveSnapshot implements [journal.Journal].
+func (j *Journal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
+	if err := j.ended(ctx); err != nil {
+		return err
+	}
+	j.s.mu.Lock()
+	defer j.s.mu.Unlock()
+	switch last := int64(len(j.s.records)); {
+	case j.s.gone:
+		return journal.ErrGone
+	case s.Seq > last:
+		return fmt.Errorf("save a snapshot: the journal of %s ends with record %d, and the snapshot is of the state after %d", j.s.team, last, s.Seq)
+	case s.Seq <= j.s.snapshot.Seq:
+		return nil
+	}
+	j.s.snapshot = journal.Snapshot{Seq: s.Seq, Data: bytes.Clone(s.Data)}
+	j.s.pending = 0
+	for _, r := range j.s.records[s.Seq:] {
+		j.s.pending += len(r)
+	}
+	return nil
+}
+
+// Close implements [journal.Journal].
+func (j *Journal) Close() error {
+	j.close.Do(func() { close(j.closed) })
+	return nil
+}

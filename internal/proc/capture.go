@@ -1,0 +1,93 @@
+package proc
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// DefaultKeep is how many bytes a [Capture] keeps of either end when it is not told otherwise.
+const DefaultKeep = 32 << 10
+
+// Capture is a writer that keeps the beginning and the end of what is written to it, and counts the rest. Its memory does not
+// grow with what is written. It never fails, and may be used by several goroutines at once. The zero Capture keeps
+// [DefaultKeep] bytes of either end.
+type Capture struct {
+	Head, Tail int // bytes to keep of the beginning and of the end; 0 means DefaultKeep; not to be changed after the first write
+
+	mu    sync.Mutex
+	head  []byte
+	tail  []byte // its last Tail bytes count; up to twice as many are held, so that a write seldom moves them
+	total int64
+}
+
+func (c *Capture) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total += int64(len(p))
+	keepHead, keepTail := orDefault(c.Head), orDefault(c.Tail)
+	n := min(len(p), keepHead-len(c.head))
+	c.head = append(c.head, p[:n]...)
+	rest := p[n:]
+	if len(rest) > keepTail {
+		rest = rest[len(rest)-keepTail:]
+	}
+	if len(c.tail)+len(rest) > 2*keepTail {
+		c.tail = append(c.tail[:0], c.tail[len(c.tail)-keepTail:]...)
+	}
+	c.tail = append(c.tail, rest...)
+	return len(p), nil
+}
+
+// Total returns how many bytes were written.
+func (c *Capture) Total() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.total
+}
+
+// String returns what was kept as valid UTF-8. Where bytes were left out it says on a line of its own how many.
+func (c *Capture) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	head, tail := c.head, c.tail[max(0, len(c.tail)-orDefault(c.Tail)):]
+	if c.total == int64(len(head)+len(tail)) {
+		return strings.ToValidUTF8(string(head)+string(tail), "\uFFFD")
+	}
+	head, tail = withoutHalfRune(head), withoutRestOfRune(tail)
+	omitted := c.total - int64(len(head)+len(tail))
+	return fmt.Sprintf("%s\n[%d bytes left out]\n%s",
+		bytes.ToValidUTF8(head, []byte("\uFFFD")), omitted, bytes.ToValidUTF8(tail, []byte("\uFFFD")))
+}
+
+// withoutHalfRune drops a character from the end of b that was cut in two.
+func withoutHalfRune(b []byte) []byte {
+	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(b[i]) {
+			if !utf8.FullRune(b[i:]) {
+				return b[:i]
+			}
+			break
+		}
+	}
+	return b
+}
+
+// withoutRestOfRune drops what is left at the start of b of a character that was cut in two.
+func withoutRestOfRune(b []byte) []byte {
+	for i := 0; i < min(len(b), utf8.UTFMax); i++ {
+		if utf8.RuneStart(b[i]) {
+			return b[i:]
+		}
+	}
+	return b
+}
+
+func orDefault(keep int) int {
+	if keep <= 0 {
+		return DefaultKeep
+	}
+	return keep
+}

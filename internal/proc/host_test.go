@@ -1,0 +1,313 @@
+package proc
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestHostDiesAtEachStep(t *testing.T) {
+	for _, step := range []string{"forked", "recorded", "leashed", "opened"} {
+		t.Run(step, func(t *testing.T) {
+			dir, mark := t.TempDir(), newMark()
+			host, out := startHost(t, step, dir, mark)
+			host.Wait()
+			if _, err := io.ReadAll(out); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "no process is left", func() bool { return len(marked(t, mark)) == 0 })
+			if _, err := EndStrays(within(t), dir); err != nil {
+				t.Error(err)
+			}
+			if files := recordFiles(t, dir); len(files) > 0 {
+				t.Errorf("records left: %v", files)
+			}
+		})
+	}
+}
+
+// TestHostDiesAtAnyMoment kills a host that starts and kills families all the time. In every second round its leash is
+// killed with it, so that only the records are left to go by.
+func TestHostDiesAtAnyMoment(t *testing.T) {
+	rounds := 24
+	if testing.Short() {
+		rounds = 6
+	}
+	for round := range rounds {
+		t.Run(strconv.Itoa(round), func(t *testing.T) {
+			dir, mark := t.TempDir(), newMark()
+			host, out := startHost(t, "busy", dir, mark)
+			leash := readNumber(t, bufio.NewReader(out))
+			<-time.After(time.Duration(rand.IntN(80_000)) * time.Microsecond) // the moment is what this test is about
+
+			leashToo := round%2 == 1
+			if leashToo {
+				freeze(t, host.Process) // or it would replace the leash
+				syscall.Kill(leash, syscall.SIGKILL)
+			}
+			host.Process.Kill()
+			host.Wait()
+			if !leashToo {
+				eventually(t, "no process is left", func() bool { return len(marked(t, mark)) == 0 })
+			}
+			strays, err := EndStrays(within(t), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range strays {
+				if len(s.Left) > 0 {
+					t.Errorf("not recognised: %+v", s)
+				}
+			}
+			// A child at the gate leaves by itself, so it may take a moment after EndStrays.
+			eventually(t, "no process is left", func() bool { return len(marked(t, mark)) == 0 })
+			if files := recordFiles(t, dir); len(files) > 0 {
+				t.Errorf("records left: %v", files)
+			}
+			eventually(t, "the leash is gone", func() bool { return !runs(leash) })
+		})
+	}
+}
+
+// TestStraysOfADeadLeader has only the token to go by: host, leash and leader are killed, and the family lives on.
+func TestStraysOfADeadLeader(t *testing.T) {
+	dir, mark := t.TempDir(), newMark()
+	host, out := startHost(t, "orphans", dir, mark)
+	lines := bufio.NewReader(out)
+	leash, leader := readNumber(t, lines), readNumber(t, lines)
+	eventually(t, "the family is complete", func() bool { return len(marked(t, mark)) >= 4 })
+
+	freeze(t, host.Process)
+	syscall.Kill(leash, syscall.SIGKILL)
+	syscall.Kill(leader, syscall.SIGKILL)
+	if _, err := EndStrays(within(t), dir); !errors.Is(err, ErrHeld) {
+		t.Fatalf("strays of a living host: got %v, want ErrHeld", err)
+	}
+	host.Process.Kill()
+	host.Wait()
+	eventually(t, "the leader is reaped or a zombie", func() bool { return !runs(leader) })
+	if len(marked(t, mark)) == 0 {
+		t.Fatal("the family should have outlived its leader")
+	}
+
+	strays, err := EndStrays(within(t), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(strays) != 1 || strays[0].Pid != leader {
+		t.Fatalf("got %+v, want one stray of %d", strays, leader)
+	}
+	if len(strays[0].Left) > 0 {
+		t.Skipf("this system hides the environment of %v", strays[0].Left)
+	}
+	if left := marked(t, mark); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	if again, err := EndStrays(within(t), dir); err != nil || len(again) > 0 {
+		t.Errorf("a second time: %v, %v", again, err)
+	}
+}
+
+func TestStrangersLive(t *testing.T) {
+	r := open(t, "")
+	stranger := start(t, r, Cmd{Args: family(newMark())})
+	started, err := StartTime(stranger.Pid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	reused := Record{Pid: stranger.Pid(), Start: started + "0", Token: "another"}
+	if err := reused.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	strays, err := EndStrays(within(t), dir)
+	if err != nil || len(strays) > 0 {
+		t.Errorf("got %+v, %v", strays, err)
+	}
+	if !Alive(stranger.Pid(), started) {
+		t.Error("a stranger was killed")
+	}
+	if files := recordFiles(t, dir); len(files) > 0 {
+		t.Errorf("records left: %v", files)
+	}
+}
+
+// TestUnprovenLive is a group without a leader whose members do not bear the token: they are named and live.
+func TestUnprovenLive(t *testing.T) {
+	r, mark := open(t, ""), newMark()
+	c := start(t, r, Cmd{Args: family(mark), Linger: time.Minute})
+	started, err := StartTime(c.Pid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the family is complete", func() bool { return len(marked(t, mark)) >= 4 })
+	session, err := members(c.Pid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	session = slices.DeleteFunc(session, func(p process) bool { return p.pid == c.Pid() })
+	own, others := Record{Pid: c.Pid(), Start: started, Token: "another"}.split(session)
+	if len(own) > 0 || len(others) < 3 {
+		t.Errorf("got own %v and others %v, want none and at least three", own, others)
+	}
+}
+
+func TestDamagedRecords(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"1.json":          `{"pid":1,"start":"x","token":"y"}`,
+		"-1.json":         `{"pid":-1,"start":"x","token":"y"}`,
+		"77.json":         `{"pid":78,"start":"x","token":"y"}`,
+		"79.json":         `{"pid":79,`,
+		"80.json.new":     `{"pid":80,`,
+		"something.json":  `{}`,
+		"9999999999.json": `{"pid":9999999999,"start":"x","token":"y"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := EndStrays(within(t), dir)
+	for _, name := range []string{"/1.json", "/-1.json", "/77.json", "/79.json"} {
+		if !strings.Contains(fmt.Sprint(err), name) {
+			t.Errorf("the error does not name %s: %v", name, err)
+		}
+	}
+	for _, group := range []int{-1, 0, 1, syscall.Getpgrp()} {
+		if err := signalGroup(group, 0); !errors.Is(err, os.ErrInvalid) {
+			t.Errorf("group %d: got %v", group, err)
+		}
+	}
+}
+
+func TestLeashIsReplaced(t *testing.T) {
+	r, mark := open(t, t.TempDir()), newMark()
+	first := start(t, r, Cmd{Args: family(mark)})
+	old := leashPid(r)
+	syscall.Kill(old, syscall.SIGKILL)
+	eventually(t, "the old leash is gone", func() bool { return !runs(old) })
+	second := start(t, r, Cmd{Args: family(mark)})
+	eventually(t, "a new leash runs", func() bool { pid := leashPid(r); return pid != 0 && pid != old && runs(pid) })
+	for _, c := range []*Child{first, second} {
+		select {
+		case <-c.Done():
+			t.Error("a child ended with the old leash")
+		default:
+		}
+	}
+	// The new one knows the child of the old one.
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := r.leash.close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*Child{first, second} {
+		if exit, err := c.Wait(ctx); err != nil || exit.Signal != syscall.SIGKILL {
+			t.Errorf("got %v, %v", exit, err)
+		}
+	}
+}
+
+func TestLeashIgnoresSignals(t *testing.T) {
+	r := open(t, "")
+	c := start(t, r, Cmd{Args: []string{"cat"}, StdinPipe: true})
+	pid := leashPid(r)
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM} {
+		syscall.Kill(pid, sig)
+	}
+	if err := c.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if !runs(pid) {
+		t.Error("a signal ended the leash")
+	}
+}
+
+func TestLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "alive")
+	if Held(path) {
+		t.Error("held before it is there")
+	}
+	lock, err := NewLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !Held(path) {
+		t.Error("not held by a living process")
+	}
+	if _, err := NewLock(path); !errors.Is(err, ErrHeld) {
+		t.Errorf("got %v, want ErrHeld", err)
+	}
+	for range 2 {
+		if err := lock.Unlock(); err != nil {
+			t.Error(err)
+		}
+	}
+	if Held(path) {
+		t.Error("held after unlock")
+	}
+}
+
+func TestAlive(t *testing.T) {
+	started, err := StartTime(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !Alive(os.Getpid(), started) || Alive(os.Getpid(), started+"0") {
+		t.Error("a process is known by pid and start time")
+	}
+	if _, err := StartTime(1 << 30); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want ErrNotExist", err)
+	}
+}
+
+// freeze stops a process and returns when it has stopped.
+func freeze(t *testing.T, process *os.Process) {
+	t.Helper()
+	if err := process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the host has stopped", func() bool {
+		out, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(process.Pid)).Output()
+		return strings.HasPrefix(strings.TrimSpace(string(out)), "T")
+	})
+}
+
+func readNumber(t *testing.T, from *bufio.Reader) int {
+	t.Helper()
+	line, err := from.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func leashPid(r *Register) int {
+	r.leash.mu.Lock()
+	defer r.leash.mu.Unlock()
+	if r.leash.shell == nil {
+		return 0
+	}
+	return r.leash.shell.cmd.Process.Pid
+}
+
+func runs(pid int) bool {
+	p, err := lookup(pid)
+	return err == nil && !p.zombie
+}

@@ -1,0 +1,193 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// leashScript keeps the list of running groups and kills them when its input ends. It must outlive the host by the moment
+// that this takes, so nothing that ends the host's terminal or session may end it; and it must not keep a reader of the
+// host's files waiting, so it closes what the host may have inherited without knowing (a shell can name the descriptors up to 9).
+const leashScript = `
+trap '' HUP INT QUIT PIPE TERM TSTP
+exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
+echo ready
+exec >/dev/null
+groups=
+while read -r line; do
+	case $line in
+	+*) groups="$groups ${line#+}" ;;
+	-*)
+		kept=
+		for group in $groups; do
+			[ "$group" = "${line#-}" ] || kept="$kept $group"
+		done
+		groups=$kept
+		;;
+	esac
+done
+for group in $groups; do
+	kill -s KILL -- "-$group" 2>/dev/null
+done
+exit 0
+`
+
+const (
+	leashStart = 5 * time.Second
+	leashWrite = time.Second     // a line is a few bytes into a pipe; a leash that does not take them is stuck
+	leashLife  = time.Second     // one that died younger than this is not replaced before the next child
+	leashEnd   = 5 * time.Second // how long it may take to end after its pipe was closed
+)
+
+// leash is our end of the leash. It starts with the first child. One that is killed is replaced.
+type leash struct {
+	mu     sync.Mutex
+	groups map[int]struct{}
+	shell  *leashShell // nil while none runs
+	closed bool
+}
+
+type leashShell struct {
+	cmd  *exec.Cmd
+	pipe *os.File
+	born time.Time
+	gone chan struct{} // closed when it has ended
+}
+
+// add puts a group on the leash. The line needs no answer: what is in the pipe is read before its end is.
+func (l *leash) add(group int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.groups == nil {
+		l.groups = map[int]struct{}{}
+	}
+	l.groups[group] = struct{}{}
+	if l.shell != nil && l.shell.say("+%d\n", group) == nil {
+		return nil
+	}
+	if err := l.renew(); err != nil {
+		delete(l.groups, group)
+		return fmt.Errorf("start the leash: %w", err)
+	}
+	return nil
+}
+
+func (l *leash) remove(group int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.groups, group)
+	if l.shell != nil && l.shell.say("-%d\n", group) != nil {
+		l.renew() // an error shows at the next add; the watcher of the dead leash tries as well
+	}
+}
+
+// renew starts a leash that knows all groups, in place of one that is dead or stuck. That one is killed before its pipe is
+// closed, or it would take the end of the pipe for the end of the host.
+func (l *leash) renew() error {
+	if old := l.shell; old != nil {
+		l.shell = nil
+		old.cmd.Process.Kill()
+		<-old.gone
+		old.pipe.Close()
+	}
+	shell, err := startLeash()
+	if err != nil {
+		return err
+	}
+	go func() {
+		shell.cmd.Wait()
+		close(shell.gone)
+		l.died(shell)
+	}()
+	l.shell = shell
+	for _, group := range slices.Sorted(maps.Keys(l.groups)) {
+		if err := shell.say("+%d\n", group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// died replaces a leash that was killed while it held groups, so that they are not without one for long.
+func (l *leash) died(shell *leashShell) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shell != shell || l.closed {
+		return
+	}
+	if len(l.groups) > 0 && time.Since(shell.born) > leashLife {
+		l.renew()
+		return
+	}
+	shell.pipe.Close()
+	l.shell = nil
+}
+
+// close ends the leash, and with it the groups that are still listed. It must come after the last add.
+func (l *leash) close(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	shell := l.shell
+	if shell == nil {
+		return nil
+	}
+	l.shell = nil
+	shell.pipe.Close()
+	ctx, cancel := context.WithTimeout(ctx, leashEnd)
+	defer cancel()
+	select {
+	case <-shell.gone:
+		return nil
+	case <-ctx.Done():
+		shell.cmd.Process.Kill()
+		<-shell.gone
+		return fmt.Errorf("the leash did not end by itself and was killed")
+	}
+}
+
+// startLeash returns when the leash is deaf to signals.
+func startLeash() (*leashShell, error) {
+	in, lines, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	ready, out, err := os.Pipe()
+	if err != nil {
+		lines.Close()
+		return nil, err
+	}
+	defer ready.Close()
+	cmd := exec.Command("/bin/sh", "-c", leashScript, "cadre-leash")
+	cmd.Dir, cmd.Env = "/", []string{} // no folder and no secret of the host is held
+	cmd.Stdin, cmd.Stdout = in, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	out.Close()
+	if err != nil {
+		lines.Close()
+		return nil, err
+	}
+	ready.SetReadDeadline(time.Now().Add(leashStart))
+	if _, err := ready.Read(make([]byte, len("ready\n"))); err != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		lines.Close()
+		return nil, fmt.Errorf("it does not get ready: %w", err)
+	}
+	return &leashShell{cmd: cmd, pipe: lines, born: time.Now(), gone: make(chan struct{})}, nil
+}
+
+func (s *leashShell) say(format string, group int) error {
+	s.pipe.SetWriteDeadline(time.Now().Add(leashWrite))
+	_, err := fmt.Fprintf(s.pipe, format, group)
+	return err
+}

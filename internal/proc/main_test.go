@@ -1,0 +1,200 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// The test binary is also the host that the tests kill.
+const hostMode = "PROC_TEST_HOST"
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(hostMode); mode != "" {
+		if err := runHost(mode, os.Args[1], os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// family is a command with processes in the background, of which one ignores SIGTERM. All of them show the mark, a number
+// of seconds that nobody else sleeps, in their arguments.
+func family(mark string) []string {
+	return []string{"sh", "-c", "sleep " + mark + " & (trap '' TERM; sleep " + mark + ") & sleep " + mark}
+}
+
+func runHost(mode, dir, mark string) error {
+	die := func() { syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} }
+	r, err := Open(dir)
+	if err != nil {
+		return err
+	}
+	cmd := Cmd{Args: family(mark), Stdout: os.Stderr}
+	switch mode {
+	case "busy": // until it is killed
+		if err := r.leash.add(1 << 30); err != nil { // no such group; it makes the leash start
+			return err
+		}
+		fmt.Println(r.leash.shell.cmd.Process.Pid)
+		for {
+			c, err := r.Start(cmd)
+			if err != nil {
+				return err
+			}
+			if rand.IntN(2) == 0 {
+				c.Kill()
+			}
+		}
+	case "orphans": // its child leaves processes behind and waits for nobody
+		c, err := r.Start(cmd)
+		if err != nil {
+			return err
+		}
+		fmt.Println(r.leash.shell.cmd.Process.Pid)
+		fmt.Println(c.Pid())
+		select {}
+	}
+	c, err := fork(cmd)
+	if err != nil {
+		return err
+	}
+	if mode == "forked" {
+		die()
+	}
+	start, err := StartTime(c.pid)
+	if err != nil {
+		return err
+	}
+	if err := (Record{Pid: c.pid, Start: start, Token: c.token}).write(dir); err != nil {
+		return err
+	}
+	if mode == "recorded" {
+		die()
+	}
+	if err := r.leash.add(c.pid); err != nil {
+		return err
+	}
+	if mode == "leashed" {
+		die()
+	}
+	c.open()
+	if mode == "opened" {
+		die()
+	}
+	return fmt.Errorf("no such mode: %s", mode)
+}
+
+// startHost starts the test binary as a host in a process of its own. Its output is a pipe, so reading that to its end also
+// shows that nobody who outlives it holds its files.
+func startHost(t *testing.T, mode, dir, mark string) (*exec.Cmd, *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := exec.Command(os.Args[0], dir, mark)
+	host.Env = append(os.Environ(), hostMode+"="+mode)
+	host.Stdout = w
+	if err := host.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	t.Cleanup(func() {
+		host.Process.Kill()
+		host.Wait()
+		r.Close()
+		for _, line := range marked(t, mark) { // after a test that failed
+			if pid, err := strconv.Atoi(strings.Fields(line)[0]); err == nil {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	})
+	return host, r
+}
+
+func newMark() string { return strconv.Itoa(30_000_000 + rand.IntN(9_000_000)) }
+
+// marked lists the living processes that show the mark, by the portable way that the code under test does not use.
+func marked(t *testing.T, mark string) []string {
+	t.Helper()
+	out, err := exec.Command("ps", "-A", "-o", "pid=,stat=,args=").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		own := fields[0] == strconv.Itoa(os.Getpid()) || strings.Contains(line, os.Args[0])
+		if strings.Contains(line, mark) && !strings.HasPrefix(fields[1], "Z") && !own {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found
+}
+
+// eventually polls until the condition holds, and fails with what it says.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for !holds() {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline:
+			t.Fatalf("still not: %s", what)
+		}
+	}
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func open(t *testing.T, dir string) *Register {
+	t.Helper()
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := r.Close(ctx); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return r
+}
+
+func start(t *testing.T, r *Register, cmd Cmd) *Child {
+	t.Helper()
+	c, err := r.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func recordFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"+recordSuffix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}

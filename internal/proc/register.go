@@ -1,0 +1,169 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// AliveFile is the name, in a host's folder, of the [Lock] that an open [Register] holds. To ask whether a host lives, ask
+// Held(filepath.Join(dir, AliveFile)).
+const AliveFile = "alive"
+
+// ErrClosed is returned when a child is to be started after [Register.Close].
+var ErrClosed = errors.New("the register is closed")
+
+// Register starts the children of one host and keeps their records. Its methods may be called from any goroutine.
+type Register struct {
+	dir   string
+	alive *Lock
+	leash leash
+
+	mu       sync.Mutex
+	children map[*Child]struct{}
+	closed   bool
+}
+
+// Open begins a host with the given folder, which it makes if it has to. The folder must be this host's alone: a living
+// host's gives [ErrHeld], and what a dead one left is to be ended with [EndStrays] first. An empty dir means a host
+// without records, for a program that runs a command or two and ends: its children have a leash only.
+func Open(dir string) (*Register, error) {
+	r := &Register{dir: dir, children: map[*Child]struct{}{}}
+	if dir == "" {
+		return r, nil
+	}
+	lock, err := enroll(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open register: %w", err)
+	}
+	r.alive = lock
+	return r, nil
+}
+
+func enroll(dir string) (*Lock, error) {
+	for {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		lock, err := NewLock(filepath.Join(dir, AliveFile))
+		if !errors.Is(err, fs.ErrNotExist) { // else somebody took the new folder for that of a dead host
+			return lock, err
+		}
+	}
+}
+
+// Start starts a child. It runs when Start returns, and its record is on disk. Every child that was started is to be waited
+// for with [Child.Wait], [Child.Stop] or [Register.Close].
+func (r *Register) Start(cmd Cmd) (*Child, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, fmt.Errorf("start a child: %w", ErrClosed)
+	}
+	c, err := fork(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.admit(c); err != nil {
+		r.leash.remove(c.pid)
+		c.abandon()
+		r.erase(c)
+		return nil, fmt.Errorf("start a child: %w", err)
+	}
+	r.children[c] = struct{}{}
+	c.open()
+	go c.watch(r)
+	return c, nil
+}
+
+// Run starts a child and waits for it. When ctx ends first, the child is stopped by the ladder, and the error is ctx's.
+func (r *Register) Run(ctx context.Context, cmd Cmd, ladder Ladder) (Exit, error) {
+	if err := ctx.Err(); err != nil {
+		return Exit{}, err
+	}
+	c, err := r.Start(cmd)
+	if err != nil {
+		return Exit{}, err
+	}
+	exit, err := c.Wait(ctx)
+	if ctx.Err() == nil || err == nil || errors.Is(err, ErrLeft) {
+		return exit, err
+	}
+	stopped := c.Stop(context.WithoutCancel(ctx), ladder)
+	if errors.Is(stopped, ErrLeft) {
+		return Exit{Code: -1}, errors.Join(ctx.Err(), stopped)
+	}
+	return c.exit, errors.Join(ctx.Err(), stopped)
+}
+
+// Close kills every child that still runs, waits until they are gone, ends the leash and gives the folder free. ctx
+// bounds the wait; the children are sent SIGKILL in any case. It may be called more than once.
+func (r *Register) Close(ctx context.Context) error {
+	r.mu.Lock()
+	r.closed = true
+	var running []*Child
+	for c := range r.children {
+		running = append(running, c)
+	}
+	r.mu.Unlock()
+
+	var errs []error
+	for _, c := range running {
+		c.signalKill()
+	}
+	for _, c := range running {
+		if _, err := c.Wait(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("process %d: %w", c.pid, err))
+		}
+	}
+	errs = append(errs, r.leash.close(ctx))
+	if r.alive != nil {
+		errs = append(errs, r.alive.Unlock())
+	}
+	return errors.Join(errs...)
+}
+
+// admit makes the child known to all that would end it. It still waits at the gate.
+func (r *Register) admit(c *Child) error {
+	if r.dir != "" {
+		start, err := StartTime(c.pid)
+		if err != nil {
+			return err
+		}
+		record := Record{Pid: c.pid, Start: start, Token: c.token, Member: c.cmd.Member, Task: c.cmd.Task, Started: c.started.UTC()}
+		if err := record.write(r.dir); err != nil {
+			return fmt.Errorf("write its record: %w", err)
+		}
+	}
+	return r.leash.add(c.pid)
+}
+
+// abandon ends a child that may not run: it leaves the gate when that is closed.
+func (c *Child) abandon() {
+	c.gate.Close()
+	c.signal(syscall.SIGKILL)
+	c.reap()
+	for _, s := range c.streams {
+		s.Close()
+	}
+	if c.stdin != nil {
+		c.stdin.Close()
+	}
+}
+
+func (r *Register) forget(c *Child) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.children, c)
+}
+
+func (r *Register) erase(c *Child) {
+	if r.dir != "" {
+		os.Remove(Record{Pid: c.pid}.path(r.dir)) // one that stays names a process that is gone, and EndStrays sees that
+	}
+}

@@ -1,0 +1,82 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// Ladder says how long each step of [Child.Stop] may take before the next one. 0 means the default, and a negative
+// duration leaves the step out.
+type Ladder struct {
+	Stdin time.Duration // after its standard input was closed, for a child with Cmd.StdinPipe; default 5 s
+	Term  time.Duration // after SIGTERM to the group; default 5 s
+	Kill  time.Duration // after SIGKILL to the group; cannot be left out; default 10 s
+}
+
+// defaultLadder is what a zero Ladder means.
+var defaultLadder = Ladder{Stdin: 5 * time.Second, Term: 5 * time.Second, Kill: 10 * time.Second}
+
+func (l Ladder) withDefaults() Ladder {
+	if l.Stdin == 0 {
+		l.Stdin = defaultLadder.Stdin
+	}
+	if l.Term == 0 {
+		l.Term = defaultLadder.Term
+	}
+	if l.Kill <= 0 {
+		l.Kill = defaultLadder.Kill
+	}
+	return l
+}
+
+// Stop ends the child: it closes its standard input, then sends SIGTERM, then SIGKILL, each to the whole group and each
+// only when the one before was not enough. It returns when the child is gone. When ctx ends, Stop goes to SIGKILL at
+// once; it never returns without having sent it to a child that is still there. It may be called more than once, also
+// at the same time.
+func (c *Child) Stop(ctx context.Context, ladder Ladder) error {
+	ladder = ladder.withDefaults()
+	if c.cmd.StdinPipe {
+		c.stdin.Close()
+		if ladder.Stdin > 0 && c.endsWithin(ctx, ladder.Stdin) {
+			return c.err
+		}
+	}
+	if ladder.Term > 0 && ctx.Err() == nil {
+		c.signal(syscall.SIGTERM)
+		c.signal(syscall.SIGCONT) // one that is stopped would not hear the first
+		if c.endsWithin(ctx, ladder.Term) {
+			return c.err
+		}
+	}
+	return c.kill(ladder.Kill)
+}
+
+// Kill ends the child with SIGKILL and returns when it is gone.
+func (c *Child) Kill() error { return c.kill(defaultLadder.Kill) }
+
+func (c *Child) kill(grace time.Duration) error {
+	c.signalKill()
+	if c.endsWithin(context.Background(), grace) {
+		return c.err
+	}
+	return fmt.Errorf("process %d is there %v after SIGKILL: %w", c.pid, grace, ErrLeft)
+}
+
+func (c *Child) signalKill() {
+	c.signal(syscall.SIGKILL)
+	c.once.Do(func() { close(c.killed) })
+}
+
+func (c *Child) endsWithin(ctx context.Context, grace time.Duration) bool {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}

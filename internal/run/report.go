@@ -1,0 +1,114 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"cadre/internal/proc"
+	"cadre/internal/report"
+	"cadre/internal/team"
+	"cadre/internal/teamfile"
+)
+
+// compose makes the report of the team as it is.
+func (l *lead) compose(ctx context.Context, why string) (string, error) {
+	var r report.Report
+	l.desk.View(func(s *team.State) {
+		t := s.Team()
+		r = report.Report{Title: l.File.Report.Title, Goal: t.Goal, Team: t.Name, TeamID: t.ID, Lead: t.Lead, Dir: t.Dir, Started: clock(t.CreatedAt), Finished: clock(t.UpdatedAt),
+			Usage: report.Usage{Tokens: t.Usage.Tokens(), USD: float64(t.Usage.CostMicroUSD) / 1e6}}
+		for _, m := range s.Members() {
+			if m.Name != t.Lead {
+				r.Members = append(r.Members, report.Member{Name: m.Name, Agent: m.Agent, Role: m.Role})
+			}
+		}
+		keys := map[string]string{}
+		for task := range s.Tasks() {
+			r.Tasks = append(r.Tasks, summary(task, why))
+			keys[fileID(task)] = task.ID
+		}
+		for _, id := range l.File.Report.Sections {
+			if task, ok := keys[id]; ok {
+				r.Sections = append(r.Sections, task)
+			}
+		}
+		for task := range s.Tasks() { // those that were added while it ran
+			if fileID(task) == "" {
+				r.Sections = append(r.Sections, task.ID)
+			}
+		}
+	})
+	r.Commit = commit(ctx, l.Dir)
+	var text strings.Builder
+	err := report.Markdown(&text, r)
+	return text.String(), err
+}
+
+func summary(t team.Task, why string) report.Task {
+	s := report.Task{ID: t.ID, Subject: t.Subject, Attempts: int(t.Attempts), Member: t.Owner, BlockedBy: t.Blocked()}
+	switch {
+	case t.Status == team.Completed:
+		s.Outcome, s.Member, s.Result = report.Done, t.CompletedBy, t.Result
+		if t.StartedAt != 0 {
+			s.Duration = time.Duration(t.CompletedAt-t.StartedAt) * time.Millisecond
+		}
+	case t.GivenUp():
+		s.Outcome, s.Reason, s.Output = report.Failed, t.Failure, t.Result
+		fmt.Sscanf(t.Failure, "exit status %d", &s.ExitCode)
+	case t.Attempts > 0:
+		s.Outcome, s.Reason = report.Unfinished, why
+	default:
+		s.Outcome, s.Reason = report.NotRun, why
+	}
+	return s
+}
+
+func clock(t team.Time) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(t)).UTC()
+}
+
+// commit is what the directory has checked out, "" where that cannot be told.
+func commit(ctx context.Context, dir string) string {
+	procs, err := proc.Open("")
+	if err != nil {
+		return ""
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	var out proc.Capture
+	exit, err := procs.Run(ctx, proc.Cmd{Args: []string{"git", "rev-parse", "--short", "HEAD"}, Dir: dir, Stdout: &out}, proc.Ladder{})
+	if err != nil || exit.Code != 0 {
+		return ""
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// keyed is the metadata that holds the task's id in the team file.
+func keyed(id string) map[string]json.RawMessage {
+	value, _ := json.Marshal(id)
+	return map[string]json.RawMessage{team.FileIDKey: value}
+}
+
+func fileID(t team.Task) (id string) {
+	json.Unmarshal(t.Metadata[team.FileIDKey], &id)
+	return id
+}
+
+func hooks(h teamfile.Hooks) []team.Hook {
+	var all []team.Hook
+	for _, event := range []string{"TeammateIdle", "TaskCreated", "TaskCompleted"} {
+		for _, group := range h[event] {
+			for _, one := range group.Hooks {
+				all = append(all, team.Hook{Event: event, Command: one.Command, Seconds: int64(one.Timeout.Seconds())})
+			}
+		}
+	}
+	return all
+}

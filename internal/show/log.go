@@ -1,0 +1,175 @@
+// Package show turns teams into lines for people: what happened, what there is. It prints nothing itself.
+//
+// # Guarantees
+//
+// A line holds no line break and no character that controls a terminal, whatever agents wrote.
+package show
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"cadre/internal/team"
+)
+
+// Lines says what the record changed, one line for each event that matters to a person.
+func Lines(r *team.Record) []string {
+	var lines []string
+	for _, e := range r.Events {
+		if line := event(e, r); line != "" {
+			lines = append(lines, Clean(line))
+		}
+	}
+	return lines
+}
+
+func event(e team.Event, r *team.Record) string {
+	switch e := e.(type) {
+	case *team.TeamCreated:
+		return fmt.Sprintf("team %s (%s) created, led by %s", e.Team.Name, e.Team.ID, e.Lead.Name)
+	case *team.TeamStatusChanged:
+		return "team is " + string(e.Status) + tail(e.Reason) + tail(e.Report)
+	case *team.TeamCleanedUp:
+		return "team cleaned up"
+	case *team.DelegateChanged:
+		return "delegate mode " + onOff(e.On)
+	case *team.BudgetChanged:
+		return "new budget"
+	case *team.BudgetExhausted:
+		return "the budget is spent: " + e.What
+	case *team.MemberSpawned:
+		return fmt.Sprintf("%s joined (%s%s)", e.Member.Name, e.Member.Agent, prefixed(", ", e.Member.Role))
+	case *team.MemberAttached:
+		return fmt.Sprintf("%s runs on host %s", e.Member, brief(e.Host, 8))
+	case *team.MemberStarted:
+		return e.Member + " started"
+	case *team.MemberStatusChanged:
+		if e.Summary != "" {
+			return fmt.Sprintf("%s is %s: %s", e.Member, e.Status, e.Summary)
+		}
+		return fmt.Sprintf("%s is %s", e.Member, e.Status)
+	case *team.MemberDetached:
+		return e.Member + " is to be started again" + tail(e.Reason)
+	case *team.MemberStopped:
+		return e.Member + " stopped" + tail(e.Reason)
+	case *team.MemberFailed:
+		return e.Member + " FAILED" + tail(e.Reason)
+	case *team.ModeChanged:
+		return fmt.Sprintf("%s is in permission mode %s", e.Member, e.Mode)
+	case *team.ShutdownRequested:
+		return e.Member + " was asked to shut down" + tail(e.Reason)
+	case *team.ShutdownAnswered:
+		return fmt.Sprintf("%s %s the shutdown", e.Member, word(e.Approved, "approved", "rejected")) + tail(e.Reason)
+	case *team.ShutdownWithdrawn:
+		return e.Member + " need not shut down"
+	case *team.PlanSubmitted:
+		return e.Member + " submitted a plan"
+	case *team.PlanAnswered:
+		return fmt.Sprintf("the plan of %s was %s", e.Member, word(e.Approved, "approved", "rejected")) + tail(e.Feedback)
+	case *team.PermissionRequested:
+		return fmt.Sprintf("%s asks to use %s (%s)", e.Permission.Member, e.Permission.Tool, e.Permission.Request)
+	case *team.PermissionAnswered:
+		return fmt.Sprintf("permission %s of %s: %s", e.Request, e.Member, strings.ReplaceAll(e.Outcome, "_", " ")) + tail(e.Reason)
+	case *team.UsageReported:
+		return fmt.Sprintf("%s used %d tokens%s", e.Member, e.Usage.Tokens(), prefixed(" for task ", e.Task))
+	case *team.HookRejected:
+		return fmt.Sprintf("hook %s said no to %s (%d in a row)", e.Hook, e.Member, e.Count) + tail(e.Feedback)
+	case *team.TaskCreated:
+		return fmt.Sprintf("task %s: %s%s", e.Task.ID, e.Task.Subject, waits(e.Task.BlockedBy))
+	case *team.TaskUpdated:
+		return "task " + e.Task + " changed"
+	case *team.TaskClaimed:
+		return fmt.Sprintf("%s took task %s", e.Member, e.Task)
+	case *team.TaskReleased:
+		return "task " + e.Task + " is back on the list" + tail(e.Reason)
+	case *team.TaskFailed:
+		return fmt.Sprintf("%s FAILED task %s", e.By, e.Task) + tail(e.Reason)
+	case *team.TaskCompleted:
+		return fmt.Sprintf("%s completed task %s%s", e.By, e.Task, frees(e.Unblocked))
+	case *team.TaskDeleted:
+		return "task " + e.Task + " deleted" + frees(e.Unblocked)
+	case *team.MessageSent:
+		from := e.Message.From
+		if from == "" {
+			from = "cadre"
+		}
+		return fmt.Sprintf("#%d %s → %s: %s", e.Message.Seq, from, e.Message.To, e.Message.Body)
+	case *team.MessagesDelivered:
+		return fmt.Sprintf("%s was given %s", e.Member, messages(e.Seqs))
+	case *team.MessagesRead:
+		return fmt.Sprintf("%s has read up to #%d", e.Member, e.Through)
+	case *team.MessagesReturned:
+		return fmt.Sprintf("%s for %s returned", messages(e.Seqs), e.Member)
+	}
+	return e.Kind()
+}
+
+// Clock is a time as people read it, to the second, where they are.
+func Clock(t team.Time) string { return time.UnixMilli(int64(t)).Format("15:04:05") }
+
+// Clean makes one line of a text that may hold anything.
+func Clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r >= ' ' && r < 0x7f:
+			return r
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co):
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+	return brief(s, 400)
+}
+
+func brief(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+func tail(s string) string { return prefixed(": ", s) }
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+func word(b bool, yes, no string) string {
+	if b {
+		return yes
+	}
+	return no
+}
+
+func onOff(b bool) string { return word(b, "on", "off") }
+
+func waits(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	return " (after " + strings.Join(ids, ", ") + ")"
+}
+
+func frees(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	return ", which frees task " + strings.Join(ids, ", ")
+}
+
+func messages(seqs []int64) string {
+	if len(seqs) == 1 {
+		return fmt.Sprintf("message #%d", seqs[0])
+	}
+	return fmt.Sprintf("%d messages", len(seqs))
+}

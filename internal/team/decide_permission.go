@@ -1,0 +1,214 @@
+package team
+
+import (
+	"slices"
+	"strings"
+)
+
+// SetMode changes the permission mode of a member.
+type SetMode struct{ Member, Mode string }
+
+func (b *SetMode) decide(d *decision) error {
+	if err := d.leads("change permissions"); err != nil {
+		return err
+	}
+	m, err := d.running(b.Member)
+	if err != nil {
+		return err
+	}
+	if err := oneOf("permission mode", b.Mode, PermissionModes); err != nil {
+		return err
+	}
+	if d.Actor != User && m.Name == d.team.Lead {
+		return refuse(Denied, "only the user changes the lead's permissions")
+	}
+	if b.Mode == "bypassPermissions" && d.lead().PermissionMode != b.Mode {
+		return refuse(Denied, "a member skips permissions only where the lead was started so; %s is in mode %s", d.team.Lead, d.lead().PermissionMode)
+	}
+	if m.PermissionMode != b.Mode {
+		d.emit(&ModeChanged{Member: m.Name, Mode: b.Mode})
+	}
+	return nil
+}
+
+// Writes reports whether the member may change anything: not while a plan of it waits for approval.
+func (s *State) Writes(member string) bool {
+	m := s.member(member)
+	return m != nil && (!m.Plan.Required || m.Plan.State == "approved")
+}
+
+// SubmitPlan lays the member's plan before the lead.
+type SubmitPlan struct {
+	Member string // "" for the actor
+	Plan   string
+}
+
+func (b *SubmitPlan) decide(d *decision) error {
+	m, err := d.self(b.Member)
+	switch {
+	case err != nil:
+		return err
+	case !m.Plan.Required:
+		return refuse(Invalid, "%s needs no approval of a plan; go on with the work", m.Name)
+	case m.Plan.State == "submitted":
+		return refuse(NotReady, "the plan of %s waits for an answer already (%s)", m.Name, m.Plan.Request)
+	case m.Plan.State == "approved":
+		return refuse(Conflict, "the plan of %s is approved already; go on with the work", m.Name)
+	case strings.TrimSpace(b.Plan) == "":
+		return refuse(Invalid, "the plan is empty")
+	}
+	if err := limit(text{"plan", b.Plan, MaxText}); err != nil {
+		return err
+	}
+	request := d.newRequest("plan", m.Name)
+	d.emit(&PlanSubmitted{Member: m.Name, Request: request, Plan: b.Plan})
+	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypePlanRequest, Priority: "normal", Body: b.Plan, Ref: request})
+	return nil
+}
+
+// AnswerPlan approves a plan or rejects it with feedback.
+type AnswerPlan struct {
+	Request  string
+	Approved bool
+	Feedback string
+}
+
+func (b *AnswerPlan) decide(d *decision) error {
+	if err := d.leads("approve plans"); err != nil {
+		return err
+	}
+	if err := limit(text{"feedback", b.Feedback, MaxText}); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(d.members, func(m Member) bool { return m.Plan.Request == b.Request && b.Request != "" })
+	if i < 0 {
+		return refuse(NotFound, "no plan was submitted as %q", brief(b.Request))
+	}
+	m := &d.members[i]
+	switch {
+	case m.Plan.State != "submitted":
+		return refuse(Conflict, "the plan %s was %s already", b.Request, m.Plan.State)
+	case !m.Status.Running():
+		return refuse(Finished, "%s has %s", m.Name, ended(m.Status))
+	case !b.Approved && strings.TrimSpace(b.Feedback) == "":
+		return refuse(Invalid, "a rejection needs feedback: say what the plan lacks")
+	}
+	d.emit(&PlanAnswered{Member: m.Name, Request: b.Request, Approved: b.Approved, Feedback: b.Feedback})
+	body := "The plan is approved; go on with the work."
+	if !b.Approved {
+		body = "The plan is rejected; revise it and submit it again."
+	}
+	if b.Feedback != "" {
+		body += "\n" + b.Feedback
+	}
+	d.post(Message{From: d.Actor, To: m.Name, Type: TypePlanResponse, Priority: "normal", Body: clip(body), Ref: b.Request})
+	return nil
+}
+
+// RequestPermission asks whether the member may use a tool. It is answered at once where the rules settle it, else it waits until its deadline.
+type RequestPermission struct {
+	Member   string // "" for the actor
+	Tool     string
+	Input    string // JSON
+	Deadline Time
+}
+
+func (b *RequestPermission) decide(d *decision) error {
+	m, err := d.self(b.Member)
+	switch {
+	case err != nil:
+		return err
+	case b.Tool == "":
+		return refuse(Invalid, "say which tool the permission is for")
+	case b.Deadline <= d.At:
+		return refuse(Invalid, "the deadline of a permission request must lie ahead")
+	}
+	if err := limit(text{"tool", b.Tool, MaxSubject}, text{"input", b.Input, MaxText}); err != nil {
+		return err
+	}
+	p := Permission{Request: d.newRequest("permission", m.Name), Member: m.Name, Incarnation: m.Incarnation, Tool: b.Tool, Input: b.Input, Deadline: b.Deadline}
+	d.emit(&PermissionRequested{Permission: p})
+	settle := func(outcome, reason string) {
+		d.emit(&PermissionAnswered{Request: p.Request, Member: m.Name, Outcome: outcome, Reason: reason})
+	}
+	if err := d.AllowsTool(m.Name, b.Tool); err != nil {
+		settle("denied", err.Error())
+		return nil
+	}
+	if m.PermissionMode == "bypassPermissions" && d.Writes(m.Name) {
+		settle("allowed", "permissions are skipped")
+		return nil
+	}
+	if m.PermissionMode == "dontAsk" {
+		settle("denied", m.Name+" is in mode dontAsk")
+		return nil
+	}
+	if m.Name == d.team.Lead { // the user answers that
+		return nil
+	}
+	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypePermissionRequest, Priority: "urgent", Body: clip(b.Tool + " " + b.Input), Ref: p.Request})
+	return nil
+}
+
+// AnswerPermission allows or denies a request. Only the lead and the user answer, and nobody answers for itself.
+type AnswerPermission struct {
+	Request string
+	Allow   bool
+	Reason  string
+}
+
+func (b *AnswerPermission) decide(d *decision) error {
+	if err := d.leads("answer permission requests"); err != nil {
+		return err
+	}
+	p, err := d.pending(b.Request)
+	switch {
+	case err != nil:
+		return err
+	case p.Member == d.Actor:
+		return refuse(Denied, "%s cannot allow itself anything; the user can", d.Actor)
+	case d.At >= p.Deadline:
+		return refuse(Conflict, "the request %s has timed out", b.Request)
+	}
+	if err := limit(text{"reason", b.Reason, MaxText}); err != nil {
+		return err
+	}
+	outcome := "denied"
+	if b.Allow {
+		outcome = "allowed"
+	}
+	d.answered(p, outcome, d.Actor, b.Reason)
+	return nil
+}
+
+// ExpirePermission ends a request that nobody answered in time; its host or anybody who finds it sends it.
+type ExpirePermission struct{ Request string }
+
+func (b *ExpirePermission) decide(d *decision) error {
+	p, err := d.pending(b.Request)
+	if err != nil {
+		return err
+	}
+	if d.At < p.Deadline {
+		return refuse(NotReady, "the request %s has %d ms left", b.Request, p.Deadline-d.At)
+	}
+	d.answered(p, "timed_out", "", "nobody answered in time")
+	return nil
+}
+
+func (d *decision) answered(p Permission, outcome, by, reason string) {
+	d.emit(&PermissionAnswered{Request: p.Request, Member: p.Member, Outcome: outcome, By: by, Reason: reason})
+	if m := d.member(p.Member); m != nil && m.Incarnation == p.Incarnation {
+		word := strings.ReplaceAll(outcome, "_", " ")
+		d.post(Message{From: by, To: p.Member, Type: TypePermissionResponse, Priority: "urgent", Body: strings.TrimSuffix(p.Tool+": "+word+". "+reason, ". "), Ref: p.Request, Incarnation: p.Incarnation})
+	}
+}
+
+func (d *decision) pending(request string) (Permission, error) {
+	for _, p := range d.permissions {
+		if p.Request == request {
+			return p, nil
+		}
+	}
+	return Permission{}, refuse(NotFound, "no permission request %q waits for an answer; it was answered, timed out, or its session ended", brief(request))
+}

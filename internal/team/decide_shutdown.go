@@ -1,0 +1,112 @@
+package team
+
+// RequestShutdown asks a teammate to end. At the deadline its session is ended, whatever it answered.
+type RequestShutdown struct {
+	Member   string
+	Reason   string
+	Deadline Time // must be at or after the command's time
+}
+
+func (b *RequestShutdown) decide(d *decision) error {
+	if err := d.leads("shut teammates down"); err != nil {
+		return err
+	}
+	m, err := d.teammate(b.Member, "shut down")
+	switch {
+	case err != nil:
+		return err
+	case m.Shutdown.Answer == "approved":
+		return refuse(Conflict, "%s agreed to shut down already and is ending", m.Name)
+	case m.Shutdown.Request != "" && b.Deadline >= m.Shutdown.Deadline:
+		return refuse(Conflict, "%s was asked to shut down already (%s); withdraw that, or give an earlier deadline", m.Name, m.Shutdown.Request)
+	case b.Deadline < d.At:
+		return refuse(Invalid, "the deadline of a shutdown cannot lie in the past")
+	}
+	if err := limit(text{"reason", b.Reason, MaxText}); err != nil {
+		return err
+	}
+	request := d.newRequest("shutdown", m.Name)
+	d.emit(&ShutdownRequested{Member: m.Name, Request: request, Incarnation: m.Incarnation, Reason: b.Reason, Deadline: b.Deadline})
+	body := b.Reason
+	if body == "" {
+		body = "Please finish and shut down."
+	}
+	d.post(Message{From: d.Actor, To: m.Name, Type: TypeShutdownRequest, Priority: "normal", Body: body, Ref: request, Incarnation: m.Incarnation})
+	return nil
+}
+
+// AnswerShutdown is the teammate's answer to a request.
+type AnswerShutdown struct {
+	Member   string // "" for the actor
+	Request  string
+	Approved bool
+	Reason   string
+}
+
+func (b *AnswerShutdown) decide(d *decision) error {
+	m, err := d.self(b.Member)
+	switch {
+	case err != nil:
+		return err
+	case m.Shutdown.Request == "" || m.Shutdown.Request != b.Request:
+		return refuse(Conflict, "there is no shutdown request %q for the present session of %s", brief(b.Request), m.Name)
+	case m.Shutdown.Answer != "":
+		return refuse(Conflict, "%s has %s this request already", m.Name, m.Shutdown.Answer)
+	}
+	if err := limit(text{"reason", b.Reason, MaxText}); err != nil {
+		return err
+	}
+	d.emit(&ShutdownAnswered{Member: m.Name, Request: b.Request, Approved: b.Approved, Reason: b.Reason})
+	word := "refuses to shut down and is ended at the deadline unless the request is withdrawn"
+	if b.Approved {
+		word = "agrees to shut down"
+	}
+	if b.Reason != "" {
+		word += ": " + b.Reason
+	}
+	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypeShutdownResponse, Priority: "normal", Body: m.Name + " " + word, Ref: b.Request})
+	if b.Approved && (m.Agent == External || m.Host == "") { // no session of ours that has to end first
+		d.end(m, &MemberStopped{Member: m.Name, Reason: "shut down as asked"}, false)
+	}
+	return nil
+}
+
+// WithdrawShutdown takes a request back, for example after the teammate gave a good reason.
+type WithdrawShutdown struct{ Member string }
+
+func (b *WithdrawShutdown) decide(d *decision) error {
+	if err := d.leads("withdraw a shutdown"); err != nil {
+		return err
+	}
+	m, err := d.running(b.Member)
+	switch {
+	case err != nil:
+		return err
+	case m.Shutdown.Request == "":
+		return refuse(Conflict, "%s was not asked to shut down", m.Name)
+	case m.Shutdown.Answer == "approved":
+		return refuse(Conflict, "%s agreed to shut down and is ending", m.Name)
+	}
+	d.emit(&ShutdownWithdrawn{Member: m.Name, Request: m.Shutdown.Request})
+	d.tell(m.Name, TypeSystem, m.Shutdown.Request, "The request to shut down is withdrawn; go on.")
+	return nil
+}
+
+// ExpireShutdown ends a member without a session of ours at the deadline of its shutdown; any other session is ended by its host.
+type ExpireShutdown struct{ Member string }
+
+func (b *ExpireShutdown) decide(d *decision) error {
+	m, err := d.teammate(b.Member, "shut down")
+	switch {
+	case err != nil:
+		return err
+	case m.Shutdown.Request == "":
+		return nil
+	case d.At < m.Shutdown.Deadline:
+		return refuse(NotReady, "%s has %d ms left to shut down", m.Name, m.Shutdown.Deadline-d.At)
+	case m.Agent != External && m.Host != "":
+		return refuse(NotReady, "the session of %s is ended by its host", m.Name)
+	}
+	d.end(m, &MemberStopped{Member: m.Name, Reason: "shut down at the deadline"}, true)
+	return nil
+}

@@ -1,0 +1,220 @@
+package team
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// UpdateTask changes what is not nil. An owner "" takes the owner away; a metadata value null deletes its key.
+type UpdateTask struct {
+	Task                                                   string
+	Subject, Description, ActiveForm, Owner, Priority      *string
+	Metadata                                               map[string]json.RawMessage
+	AddBlockedBy, RemoveBlockedBy, AddBlocks, RemoveBlocks []string
+}
+
+func (b *UpdateTask) decide(d *decision) error {
+	t, err := d.live(b.Task)
+	if err != nil {
+		return err
+	}
+	if t.Status == Completed && (b.Owner != nil || len(b.AddBlockedBy)+len(b.RemoveBlockedBy) > 0) {
+		return refuse(NotReady, "%s is completed: its owner and what it waits for change no more; create a new task", t.label())
+	}
+	or := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	if b.Subject != nil && strings.TrimSpace(*b.Subject) == "" {
+		return refuse(Invalid, "a task needs a subject")
+	}
+	if err := limit(text{"subject", or(b.Subject), MaxSubject}, text{"active form", or(b.ActiveForm), MaxSubject}, text{"description", or(b.Description), MaxText}); err != nil {
+		return err
+	}
+	if b.Priority != nil {
+		if err := oneOf("priority", *b.Priority, Priorities); err != nil {
+			return err
+		}
+	}
+	if b.isEmpty(t) {
+		return nil
+	}
+	e := &TaskUpdated{Task: t.ID, Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm, Priority: b.Priority,
+		AddBlockedBy: b.AddBlockedBy, RemoveBlockedBy: b.RemoveBlockedBy, AddBlocks: b.AddBlocks, RemoveBlocks: b.RemoveBlocks}
+	if e.Metadata, err = metadata(t.Metadata, b.Metadata); err != nil {
+		return err
+	}
+	if err := d.relink(t, b); err != nil {
+		return err
+	}
+	reassigned := b.Owner != nil && *b.Owner != t.Owner
+	if reassigned {
+		if err := d.reassign(t, *b.Owner); err != nil {
+			return err
+		}
+		e.Owner = b.Owner
+	}
+	d.emit(e)
+	if reassigned {
+		if t.Status == InProgress && t.Owner != d.Actor {
+			d.tell(t.Owner, TypeSystem, t.ID, "Task %s (%s) was taken from you by %s; stop working on it.", t.ID, t.Subject, d.Actor)
+		}
+		if *b.Owner != d.Actor {
+			d.tell(*b.Owner, TypeTaskAssignment, t.ID, "Task %s is yours: %s", t.ID, t.Subject)
+		}
+	}
+	return nil
+}
+
+// isEmpty reports whether the update asks for nothing.
+func (b *UpdateTask) isEmpty(t *Task) bool {
+	return b.Subject == nil && b.Description == nil && b.ActiveForm == nil && b.Priority == nil && (b.Owner == nil || *b.Owner == t.Owner) &&
+		len(b.Metadata)+len(b.AddBlockedBy)+len(b.RemoveBlockedBy)+len(b.AddBlocks)+len(b.RemoveBlocks) == 0
+}
+
+func (d *decision) reassign(t *Task, owner string) error {
+	if owner != "" {
+		if _, err := d.running(owner); err != nil {
+			return err
+		}
+	}
+	if t.Status == InProgress && d.Actor != t.Owner {
+		if err := d.leads("take a task from the member that holds it"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// edges are dependencies by the waiting task: the tasks that it waits for.
+type edges map[string][]string
+
+// relink checks the dependencies that an update adds and removes.
+func (d *decision) relink(t *Task, b *UpdateTask) error {
+	added, removed := edges{}, edges{}
+	add := func(waiter, blocker string) error {
+		w, err := d.live(waiter)
+		if err != nil {
+			return err
+		}
+		if _, err := d.live(blocker); err != nil {
+			return err
+		}
+		switch {
+		case waiter == blocker:
+			return refuse(Invalid, "task %s cannot block itself", waiter)
+		case slices.Contains(removed[waiter], blocker):
+			return refuse(Invalid, "the update both adds and removes that task %s waits for task %s", waiter, blocker)
+		case w.Status != Pending:
+			return refuse(NotReady, "%s is %s, too late to wait for another task; release it first", w.label(), w.Status)
+		}
+		added[waiter] = append(added[waiter], blocker)
+		return nil
+	}
+	remove := func(waiter, blocker string) error {
+		removed[waiter] = append(removed[waiter], blocker)
+		if waiter != t.ID && d.task(waiter) == nil {
+			return d.noTask(waiter)
+		}
+		if d.task(blocker) == nil {
+			return d.noTask(blocker)
+		}
+		return nil
+	}
+	for _, id := range b.RemoveBlockedBy {
+		if err := remove(t.ID, id); err != nil {
+			return err
+		}
+	}
+	for _, id := range b.RemoveBlocks {
+		if err := remove(id, t.ID); err != nil {
+			return err
+		}
+	}
+	for _, id := range b.AddBlockedBy {
+		if err := add(t.ID, id); err != nil {
+			return err
+		}
+	}
+	for _, id := range b.AddBlocks {
+		if err := add(id, t.ID); err != nil {
+			return err
+		}
+	}
+	if len(added) == 0 {
+		return nil
+	}
+	if cycle := d.cycle(t.ID, added, removed); cycle != nil {
+		return refuse(Invalid, "that would be a cycle of tasks which wait for each other: %s", spell(cycle))
+	}
+	return nil
+}
+
+// cycle returns the way from a task along what it waits for back to itself, nil where there is none. Every dependency that an
+// update adds begins or ends at its task, and there was no cycle before, so that one walk from there finds any.
+func (d *decision) cycle(task string, added, removed edges) []string {
+	parent := map[string]string{}
+	for open := []string{task}; len(open) > 0; {
+		id := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, by := range slices.Concat(d.task(id).BlockedBy, added[id]) {
+			if slices.Contains(removed[id], by) {
+				continue
+			}
+			if by == task {
+				way := []string{task}
+				for ; id != task; id = parent[id] {
+					way = append(way, id)
+				}
+				way = append(way, task)
+				slices.Reverse(way)
+				return way
+			}
+			if _, seen := parent[by]; !seen && d.task(by) != nil {
+				parent[by] = id
+				open = append(open, by)
+			}
+		}
+	}
+	return nil
+}
+
+// spell writes a way from task to task; of a very long one the middle is left out.
+func spell(way []string) string {
+	const ends = 10
+	if n := len(way) - 2*ends; n > 0 {
+		way = slices.Concat(way[:ends], []string{"(" + strconv.Itoa(n) + " more)"}, way[len(way)-ends:])
+	}
+	return strings.Join(way, " → ")
+}
+
+// metadata checks what an update sets, and what the task has with it, and brings each value to one line.
+func metadata(old, set map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	if len(set) == 0 {
+		return nil, nil
+	}
+	out := make(map[string]json.RawMessage, len(set))
+	for _, key := range sorted(set) {
+		value := strings.ToValidUTF8(string(set[key]), "\uFFFD")
+		c := coder{mode: reading, in: value}
+		c.skip(maxDepth / 2) // an event that carries it is nested too
+		var one bytes.Buffer
+		if err := json.Compact(&one, []byte(value)); err != nil || c.err != nil {
+			return nil, refuse(Invalid, "the metadata %q is not JSON, or nested more than %d times", brief(key), maxDepth/2)
+		}
+		out[strings.ToValidUTF8(key, "\uFFFD")] = one.Bytes()
+	}
+	size := 0
+	for key, value := range merged(old, out) {
+		size += len(key) + len(value)
+	}
+	if size > MaxText {
+		return nil, refuse(TooLarge, "the metadata would have %d bytes, of at most %d", size, MaxText)
+	}
+	return out, nil
+}

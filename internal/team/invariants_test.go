@@ -1,0 +1,135 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// invariants checks what holds in every state that decisions lead to.
+func invariants(s *State) error {
+	var wrong []string
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	if s.team.ID == "" {
+		check(len(s.members) == 0 && len(s.tasks) == 0, "there is something in a team that does not exist")
+		return failure(wrong)
+	}
+	checkMembers(s, check)
+	checkTasks(s, check)
+	checkMail(s, check)
+	return failure(wrong)
+}
+
+func failure(wrong []string) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s", strings.Join(wrong, "; "))
+}
+
+func checkMembers(s *State, check func(bool, string, ...any)) {
+	leads := 0
+	folded := map[string]bool{}
+	for i := range s.members {
+		m := &s.members[i]
+		if m.Name == s.team.Lead {
+			leads++
+			check(i == 0 && m.Status.Running() && m.Shutdown == Shutdown{}, "the lead is at %d, %s, with the shutdown %+v", i, m.Status, m.Shutdown)
+		}
+		check(s.named[m.Name] == i, "%s is not found by its name", m.Name)
+		check(!folded[strings.ToLower(m.Name)], "there are two named %s", m.Name)
+		folded[strings.ToLower(m.Name)] = true
+		if !m.Status.Running() {
+			check(m.Host == "" && len(m.Inbox) == 0 && m.Shutdown == Shutdown{}, "%s has ended and has a host, mail or a shutdown", m.Name)
+			check(!slices.ContainsFunc(s.permissions, func(p Permission) bool { return p.Member == m.Name }), "%s has ended and asks for permission", m.Name)
+		}
+		check(m.Status != ShuttingDown || m.Shutdown.Answer == "approved", "%s shuts down without having agreed", m.Name)
+		over := s.team.CleanedUp || s.team.Status == TeamComplete || s.team.Status == TeamAborted
+		check(!over || i == 0 || !m.Status.Running(), "%s runs in a team that is over", m.Name)
+	}
+	check(leads == 1, "there are %d leads", leads)
+	for _, p := range s.permissions {
+		m := s.member(p.Member)
+		check(m != nil && m.Incarnation == p.Incarnation, "the request %s is of a session that is gone", p.Request)
+	}
+}
+
+func checkTasks(s *State, check func(bool, string, ...any)) {
+	var counts [4]int
+	for i := range s.tasks {
+		t := &s.tasks[i]
+		check(taskIndex(t.ID) == i, "task %s is at %d", t.ID, i)
+		counts[statusIndex(t.Status)]++
+		open := 0
+		for _, id := range t.BlockedBy {
+			b := s.task(id)
+			check(slices.Contains(b.Blocks, t.ID), "task %s does not know that it blocks %s", id, t.ID)
+			if b.Status.open() {
+				open++
+			}
+		}
+		for _, id := range t.Blocks {
+			check(slices.Contains(s.task(id).BlockedBy, t.ID), "task %s does not know that %s blocks it", id, t.ID)
+		}
+		check(len(slices.Compact(slices.Sorted(slices.Values(t.BlockedBy)))) == len(t.BlockedBy), "task %s is blocked twice by the same", t.ID)
+		check(t.blockers == open, "task %s counts %d blockers of %d", t.ID, t.blockers, open)
+		check(t.Status != InProgress || open == 0, "task %s is in progress and blocked", t.ID)
+		for p := range s.ready {
+			has := slices.Contains(slices.Collect(s.ready[p].all()), i)
+			check(has == (t.Status == Pending && open == 0 && !t.GivenUp() && Priorities[p] == t.Priority), "task %s: ready at %s is %v", t.ID, Priorities[p], has)
+		}
+		if t.Status == InProgress {
+			m := s.member(t.Owner)
+			check(m != nil && m.Status.Running() && t.Fence > 0 && t.Attempts > 0, "task %s is in progress by %q, fence %d", t.ID, t.Owner, t.Fence)
+		}
+		if m := s.member(t.Owner); m != nil && t.Status == Pending {
+			check(m.Status.Running(), "task %s waits for %s, who has ended", t.ID, t.Owner)
+		}
+		check(!reaches(s, t.ID, t.ID), "task %s waits for itself", t.ID)
+	}
+	check(counts == s.counts, "the counts are %v of %v", s.counts, counts)
+}
+
+// reaches reports, without any cleverness, whether a task waits for another over any number of steps.
+func reaches(s *State, from, to string) bool {
+	seen := map[string]bool{}
+	var walk func(id string) bool
+	walk = func(id string) bool {
+		for _, by := range s.task(id).BlockedBy {
+			if by == to {
+				return true
+			}
+			if !seen[by] {
+				seen[by] = true
+				if walk(by) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return walk(from)
+}
+
+func checkMail(s *State, check func(bool, string, ...any)) {
+	waiting := map[int64]int{}
+	for i := range s.members {
+		m := &s.members[i]
+		check(slices.IsSorted(m.Inbox), "the inbox of %s is out of order: %v", m.Name, m.Inbox)
+		check(m.ReadSeq <= m.DeliveredSeq, "%s read more than it was given", m.Name)
+		for _, seq := range m.Inbox {
+			waiting[seq]++
+			msg := s.messages[seq]
+			check(msg != nil && msg.From != m.Name || msg != nil && m.Name == s.team.Lead, "%s has message %d, which is not there or its own", m.Name, seq)
+		}
+	}
+	check(len(waiting) == len(s.messages), "%d messages are kept and %d are waited for", len(s.messages), len(waiting))
+	for seq, msg := range s.messages {
+		check(msg.waiting == waiting[seq], "message %d waits for %d of %d", seq, msg.waiting, waiting[seq])
+		check(seq <= s.messageSeq, "message %d is newer than the newest, %d", seq, s.messageSeq)
+	}
+}

@@ -1,0 +1,187 @@
+package teamfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// checkNames: every member has a name of its own, which is not the lead's.
+func (p *parser) checkNames(lead string) {
+	taken := map[string]int{} // name to line; names are compared as a file system without case would
+	for _, n := range p.members {
+		for _, member := range n.members {
+			name := strings.ToLower(member.Name)
+			if name == strings.ToLower(lead) {
+				p.fail(n.at("name"), "%q is the lead's name; give the member another, or the lead one with lead:", member.Name)
+			} else if line, twice := taken[name]; twice {
+				p.fail(n.at("name"), "a member %q is already on line %d; choose another name, or use count: to have several", member.Name, line)
+				break
+			}
+			taken[name] = n.at("name").Line
+		}
+	}
+}
+
+// checkTasks: ids are unique, blockers exist, and there is somebody for each task.
+func (p *parser) checkTasks() {
+	lines := make(map[string]int, len(p.tasks))
+	ids := make([]string, 0, len(p.tasks))
+	for _, t := range p.tasks {
+		if line, twice := lines[t.ID]; twice {
+			p.fail(t.at("id"), "a task %q is already on line %d; give this one another id", shorten(t.ID), line)
+			continue
+		}
+		lines[t.ID] = t.at("id").Line
+		ids = append(ids, t.ID)
+	}
+	crew := p.crew()
+	for _, t := range p.tasks {
+		seen := make(map[string]bool, len(t.BlockedBy))
+		for i, id := range t.BlockedBy {
+			switch {
+			case id == t.ID:
+				p.fail(t.blockers[i], "task %q is blocked by itself; remove this entry", shorten(id))
+			case lines[id] == 0:
+				p.fail(t.blockers[i], "task %q is blocked by %q, which is not the id of a task%s", shorten(t.ID), shorten(id), p.didYouMean(id, ids))
+			case seen[id]:
+				p.fail(t.blockers[i], "%q is listed twice; keep one of them", shorten(id))
+			}
+			seen[id] = true
+		}
+		p.checkTaker(t, crew)
+	}
+}
+
+// crew is who could take tasks, by the ways in which a task can ask for somebody.
+type crew struct {
+	names, roles []string            // in file order
+	by           map[string][]Member // by "owner NAME", "role ROLE", and "" for all
+}
+
+func (p *parser) crew() crew {
+	c := crew{by: map[string][]Member{}}
+	for _, n := range p.members {
+		for _, m := range n.members {
+			c.names = append(c.names, m.Name)
+			c.by[""] = append(c.by[""], m)
+			c.by["owner "+m.Name] = []Member{m}
+			if m.Role != "" {
+				if c.by["role "+m.Role] == nil {
+					c.roles = append(c.roles, m.Role)
+				}
+				c.by["role "+m.Role] = append(c.by["role "+m.Role], m)
+			}
+		}
+	}
+	return c
+}
+
+// checkTaker: the task's owner or role exists, and somebody of those who may take the task is able to do it.
+func (p *parser) checkTaker(t taskNode, c crew) {
+	wanted := ""
+	switch {
+	case t.Owner != "" && t.Role != "":
+		p.fail(t.at("role"), "task %q has an owner and a role; keep the owner for one member, or the role for anybody with it", shorten(t.ID))
+		return
+	case t.Owner != "":
+		wanted = "owner " + t.Owner
+	case t.Role != "":
+		wanted = "role " + t.Role
+	}
+	takers := c.by[wanted]
+	switch {
+	case len(c.names) == 0: // an error of its own
+	case len(takers) == 0 && t.Role != "":
+		p.fail(t.at("role"), "no member has the role %q%s", shorten(t.Role), p.didYouMean(t.Role, c.roles))
+	case len(takers) == 0:
+		for _, n := range p.members {
+			if n.name == t.Owner {
+				p.fail(t.at("owner"), "%q stands for %d members; name one of them, such as %s, or give them a role and use it here",
+					t.Owner, len(n.members), n.members[0].Name)
+				return
+			}
+		}
+		p.fail(t.at("owner"), "owner %q is not a member%s", shorten(t.Owner), p.didYouMean(t.Owner, c.names))
+	case t.Run == "" && t.isBlank("run") && !slices.ContainsFunc(takers, func(m Member) bool { return !p.commandsOnly(m.Agent) }):
+		names := make([]string, len(takers))
+		for i, m := range takers {
+			names[i] = m.Name
+		}
+		p.fail(t.node, "task %q has no run, and all who may take it only run commands (%s); add run: with a command, or a member with another agent",
+			shorten(t.ID), list(names))
+	}
+}
+
+func (p *parser) commandsOnly(agent string) bool {
+	for _, a := range p.agents {
+		if a.Name == agent {
+			return a.CommandsOnly
+		}
+	}
+	return false
+}
+
+// checkCycles: no task waits for itself, however far around. Cycles are reported so that no two share a task: with the first
+// one mended, the rest may well be gone, and there can be more of them than tasks.
+func (p *parser) checkCycles() {
+	index := make(map[string]int, len(p.tasks))
+	for i, t := range slices.Backward(p.tasks) {
+		index[t.ID] = i
+	}
+	type step struct {
+		task int
+		free int // the path from here on holds no task of a reported cycle
+	}
+	var path []step
+	const unseen, left = -1, -2
+	place := slices.Repeat([]int{unseen}, len(p.tasks)) // of a task on the path
+
+	var visit func(i, free int)
+	visit = func(i, free int) {
+		place[i] = len(path)
+		path = append(path, step{i, free})
+		for _, id := range p.tasks[i].BlockedBy {
+			b, known := index[id]
+			switch {
+			case !known || b == i: // an error of its own
+			case place[b] == unseen:
+				visit(b, path[place[i]].free)
+			case place[b] >= path[place[i]].free:
+				var cycle []int
+				for k := place[b]; k < len(path); k++ {
+					cycle = append(cycle, path[k].task)
+					path[k].free = k + 1
+				}
+				p.reportCycle(cycle)
+			}
+		}
+		place[i], path = left, path[:len(path)-1]
+	}
+	for i := range p.tasks {
+		if place[i] == unseen {
+			visit(i, 0)
+		}
+	}
+}
+
+// reportCycle spells a cycle out, from its first task in the file, with the line of each blockedBy entry that is part of it.
+func (p *parser) reportCycle(cycle []int) {
+	first := slices.Index(cycle, slices.Min(cycle))
+	cycle = append(slices.Clone(cycle[first:]), cycle[:first]...)
+	var names, lines []string
+	for k, i := range cycle {
+		next := p.tasks[cycle[(k+1)%len(cycle)]].ID
+		entry := p.tasks[i].blockers[slices.Index(p.tasks[i].BlockedBy, next)]
+		names = append(names, p.tasks[i].ID)
+		lines = append(lines, fmt.Sprint(entry.Line))
+	}
+	names = append(names, names[0])
+	const shown = 20
+	if n := len(names); n > shown {
+		names = append(append(slices.Clone(names[:shown/2]), fmt.Sprintf("… %d more …", n-shown)), names[n-shown/2:]...)
+	}
+	t := p.tasks[cycle[0]]
+	at := t.blockers[slices.Index(t.BlockedBy, p.tasks[cycle[1]].ID)]
+	p.fail(at, "these tasks wait for each other: %s; remove one of the blockedBy entries on line %s", strings.Join(names, " → "), list(lines))
+}

@@ -1,0 +1,203 @@
+// Package teamfile reads team files: the YAML in which a person writes down a team and its work before it runs.
+//
+// # Authority
+//
+// The package decides whether a file is a team file and what its words mean: which keys exist, what is left out means,
+// and which tasks, owners and roles fit together. It knows nothing of a running team. The core judges every command again
+// when the team is created; a file that passes here gives it no reason to refuse.
+//
+// # Format
+//
+//	name: health                  # letters, digits, _ and -, at most 64; required
+//	goal: what the team is for
+//	lead: lead                    # the lead's name
+//	defaults:                     # what members and tasks start from
+//	  agent: shell
+//	  prompt: be brief
+//	  priority: medium            # low, medium, high or critical
+//	  timeout: 10m                # left out: no limit
+//	  retries: 0                  # how often a failed task is tried again, 0 to 100
+//	members:
+//	  - name: scout
+//	    agent: shell
+//	    role: reader
+//	    prompt: what this member should know
+//	    count: 3                  # scout-1, scout-2 and scout-3
+//	tasks:
+//	  - id: survey                # letters, digits, _ . and -, at most 64; required
+//	    subject: Look around      # left out: the id
+//	    description: more words
+//	    run: git status           # the command, for members that run commands
+//	    blockedBy: [other]        # ids of the tasks that come first
+//	    owner: scout-1            # a member, or
+//	    role: reader              # anybody with this role; neither: anybody
+//	    priority: high
+//	    timeout: 1m30s
+//	    retries: 2
+//	hooks:                        # the shape of settings.json; timeout in seconds
+//	  TaskCompleted:
+//	    - hooks: [{type: command, command: make test, timeout: 60}]
+//	budget: {tokens: 1000000, usd: 2.50, time: 30m}
+//	report:
+//	  file: REPORT.md             # where the lead writes, from the team's directory
+//	  title: The title
+//	  sections: [survey, other]   # tasks whose results the report shows, in this order; left out: all, in file order
+//
+// An alias (*name) may stand for a text or a number, never for a list or a mapping, so that a small file stays small.
+//
+// # Guarantees
+//
+//   - A *[File] is complete and consistent: defaults are filled in, counts are spelled out as members, every owner, role and
+//     blocker exists, and no task waits for itself, however far around.
+//   - A file that is refused is refused with everything that is wrong with it, as [Errors] in the order of the file; each
+//     says where, what, and what to do.
+//   - Reading is bounded in time and memory by the size of the file, and reads nothing but the bytes it is given.
+package teamfile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+)
+
+// Limits of a team file. They keep a slip (or an attack) from becoming a team that no host can hold.
+const (
+	MaxFile    = 16 << 20 // bytes of the whole file
+	MaxText    = 1 << 20  // bytes of one text; the size limit of a message, too
+	MaxTasks   = 10_000
+	MaxMembers = 1_000 // after counts are spelled out
+	MaxRetries = 100
+)
+
+// DefaultLead is the lead's name in a file that does not give one.
+const DefaultLead = "lead"
+
+// An Agent is a kind of session that a member can be, as the caller offers it.
+type Agent struct {
+	Name string
+	// CommandsOnly: it can do nothing but a task's run command, so a task without one must be for somebody else.
+	CommandsOnly bool
+}
+
+// File is a team file that has been read and found consistent.
+type File struct {
+	Name    string
+	Goal    string
+	Lead    string
+	Members []Member // in file order, counts spelled out
+	Tasks   []Task   // in file order
+	Hooks   Hooks
+	Budget  Budget
+	Report  Report
+
+	digest string
+}
+
+// Member is one teammate.
+type Member struct {
+	Name   string
+	Agent  string
+	Role   string // "": none
+	Prompt string
+}
+
+// Task is one piece of work. At most one of Owner and Role is set.
+type Task struct {
+	ID          string
+	Subject     string
+	Description string
+	Run         string
+	BlockedBy   []string      // ids, in the order written
+	Owner       string        // "": anybody with Role
+	Role        string        // "": anybody
+	Priority    string        // one of Priorities
+	Timeout     time.Duration // 0: no limit
+	Retries     int
+}
+
+// priorities are lowest first.
+var priorities = []string{"low", "medium", "high", "critical"}
+
+// Hooks are the commands to run, by event; the shape of settings.json.
+type Hooks map[string][]HookGroup
+
+// hookEvents are the events that hooks of a team file can be for.
+var hookEvents = []string{"TeammateIdle", "TaskCreated", "TaskCompleted"}
+
+// HookGroup is a set of commands that share a matcher.
+type HookGroup struct {
+	Matcher string
+	Hooks   []HookCommand
+}
+
+// HookCommand is one command of a hook.
+type HookCommand struct {
+	Command string
+	Timeout time.Duration // 0: the host's default
+}
+
+// Budget is what the team may use up before it is stopped. Zero means no limit.
+type Budget struct {
+	Tokens int64
+	USD    float64
+	Time   time.Duration
+}
+
+// Report says what the lead's report holds and where it goes.
+type Report struct {
+	File     string   // "": wherever the caller puts it
+	Title    string   // "": the caller's choice
+	Sections []string // ids of tasks, in the order of the report; never empty
+}
+
+// Parse reads a team file. The filename is for error messages only. An error is always of type [Errors].
+func Parse(data []byte, filename string, agents []Agent) (*File, error) {
+	src := &source{name: filename, data: data}
+	root := src.document()
+	if root == nil {
+		return nil, src.problems()
+	}
+	p := &parser{source: src, agents: agents}
+	file := p.file(root)
+	if len(src.errs) > 0 {
+		return nil, src.problems()
+	}
+	sum := sha256.Sum256(data)
+	file.digest = hex.EncodeToString(sum[:])
+	return file, nil
+}
+
+// Digest is the SHA-256 of the file's bytes, in hexadecimal: it tells whether a team was made from this very file.
+func (f *File) Digest() string { return f.digest }
+
+// Order returns the tasks so that every task comes after all that block it. A file already written in such an order keeps it;
+// otherwise a blocker is moved forward to just before the first task that needs it.
+func (f *File) Order() []Task {
+	index := make(map[string]int, len(f.Tasks))
+	for i, t := range f.Tasks {
+		index[t.ID] = i
+	}
+	ordered := make([]Task, 0, len(f.Tasks))
+	placed := make([]bool, len(f.Tasks))
+	var place func(i int)
+	place = func(i int) {
+		if placed[i] {
+			return
+		}
+		placed[i] = true
+		blockers := make([]int, 0, len(f.Tasks[i].BlockedBy))
+		for _, id := range f.Tasks[i].BlockedBy {
+			blockers = append(blockers, index[id])
+		}
+		slices.Sort(blockers)
+		for _, b := range blockers {
+			place(b)
+		}
+		ordered = append(ordered, f.Tasks[i])
+	}
+	for i := range f.Tasks {
+		place(i)
+	}
+	return ordered
+}
