@@ -55,7 +55,7 @@ func newRoot(context.Context) *cobra.Command {
 	a := &app{out: os.Stdout, err: os.Stderr}
 	root := &cobra.Command{
 		Use: "cadre", Short: "Teams of coding agents that people can trust to finish", Long: about,
-		SilenceErrors: true, SilenceUsage: true, Args: cobra.NoArgs,
+		SilenceErrors: true, SilenceUsage: true, Args: subcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
 			a.home, err = home.Find()
@@ -78,6 +78,18 @@ func group(root *cobra.Command, id string, commands ...*cobra.Command) {
 		c.GroupID = id
 		root.AddCommand(c)
 	}
+}
+
+// subcommand refuses the name of a command that there is not; one that there is does not come here.
+func subcommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = ", did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage{fmt.Errorf("there is no command %q%s; see: %s --help", args[0], hint, c.CommandPath())}
 }
 
 // positional checks the number of arguments: what the command needs, and TEAM before it, which may be left out.
@@ -202,6 +214,18 @@ func (a *app) actor(name, as string) string {
 		return os.Getenv("CADRE_MEMBER_NAME")
 	}
 	return team.User
+}
+
+// teammateOf is the team in whose teammate's session cadre was called; "" outside of any, and in its lead's.
+func (a *app) teammateOf(ctx context.Context) string {
+	name, member := os.Getenv("CADRE_TEAM"), os.Getenv("CADRE_MEMBER_NAME")
+	if name == "" || member == "" {
+		return ""
+	}
+	if t, err := a.glance(ctx, name); err == nil && t.Lead == member {
+		return ""
+	}
+	return name
 }
 
 // print prints the value as JSON, or what text writes.

@@ -34,6 +34,9 @@ With --json every record is printed as it happens, one a line, and the result la
 		RunE: func(c *cobra.Command, args []string) error {
 			o := run.Options{Home: a.home, Report: report, Log: a.note, Hooks: a.hooks(nil), Project: a.projector, Agents: agents()}
 			var err error
+			if t := a.teammateOf(c.Context()); t != "" {
+				return &team.Error{Code: team.Denied, Text: fmt.Sprintf("%s is a teammate of team %s, and a teammate cannot create a team; ask the lead with a message", a.actor(t, ""), t)}
+			}
 			if o.Dir, err = workDir(dir); err != nil {
 				return err
 			}

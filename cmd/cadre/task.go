@@ -16,7 +16,7 @@ import (
 
 func (a *app) taskCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "task", Short: "The task list: add, list, show, update, claim, done, fail, release, rm", Args: cobra.NoArgs,
+		Use: "task", Short: "The task list: add, list, show, update, claim, done, fail, release, rm", Args: subcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.taskAdd(), a.taskList(), a.taskShow(), a.taskUpdate(), a.taskClaim(), a.taskDone(), a.taskFail(), a.taskRelease(), a.taskRemove())

@@ -45,8 +45,8 @@ func (a *app) createCommand() *cobra.Command {
 			body.Name = args[0]
 			body.TeamID = args[0] + "-" + strings.ToLower(desk.NewID())
 			actor := team.User
-			if os.Getenv("CADRE_TEAM") != "" {
-				actor = a.actor(os.Getenv("CADRE_TEAM"), "")
+			if body.TeammateOf = a.teammateOf(c.Context()); body.TeammateOf != "" {
+				actor = a.actor(body.TeammateOf, "")
 			}
 			if err := a.home.Create(body.Name, []team.Command{{ID: desk.NewID(), Actor: actor, At: desk.Now(), Body: &body}}); err != nil {
 				return err
@@ -127,11 +127,12 @@ func (a *app) ensureHost(ctx context.Context, name, member string) error {
 	}
 	for {
 		var m team.Member
-		d.View(func(s *team.State) { m, _ = s.Member(member) })
+		var seq int64
+		d.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
 		if m.Host != "" || !m.Status.Running() {
 			return nil
 		}
-		if err := d.Wait(ctx, d.Seq()); err != nil {
+		if err := d.Wait(ctx, seq); err != nil {
 			return context.Cause(ctx)
 		}
 	}
@@ -238,7 +239,8 @@ func (a *app) shutdownCommand() *cobra.Command {
 func (a *app) awaitEnd(ctx context.Context, d *desk.Desk, dir, member string) error {
 	for {
 		var m team.Member
-		d.View(func(s *team.State) { m, _ = s.Member(member) })
+		var seq int64
+		d.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
 		if !m.Status.Running() {
 			return a.print(m, said("%s has %s%s", m.Name, m.Status, prefix(": ", m.Summary)))
 		}
@@ -262,7 +264,7 @@ func (a *app) awaitEnd(ctx context.Context, d *desk.Desk, dir, member string) er
 			}
 		}
 		waiting, cancel := context.WithTimeout(ctx, min(wait, time.Second))
-		err := d.Wait(waiting, d.Seq())
+		err := d.Wait(waiting, seq)
 		cancel()
 		if err != nil && ctx.Err() != nil {
 			return &team.Error{Code: team.NotReady, Text: context.Cause(ctx).Error()}

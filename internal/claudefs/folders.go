@@ -185,13 +185,7 @@ func (f *folders) openTasks(seq int64) error {
 	if err != nil {
 		return err
 	}
-	if err := f.put(f.owner(), data); err != nil {
-		return err
-	}
-	if missing(filepath.Join(f.tasks, lockName)) {
-		return f.put(filepath.Join(f.tasks, lockName), nil)
-	}
-	return nil
+	return f.put(f.owner(), data)
 }
 
 // put replaces a file in one step.

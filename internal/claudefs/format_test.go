@@ -140,7 +140,7 @@ func TestTranscript(t *testing.T) {
 		{"a message changes no file", "lead", &team.SendMessage{To: "alice", Body: "hello"}},
 		{"alice gets another mode", "@user", &team.SetMode{Member: "alice", Mode: "acceptEdits"}},
 		{"the first task is deleted", "lead", &team.DeleteTask{Task: "1"}},
-		{"alice stops", "lead", &team.RequestShutdown{Member: "alice", Deadline: 1_795_000_900_000}},
+		{"alice is asked to stop, which changes nothing yet", "lead", &team.RequestShutdown{Member: "alice", Deadline: 1_795_000_900_000}},
 		{"the team is aborted", "@user", &team.SetStatus{Status: team.TeamAborted}},
 		{"it is cleaned up", "lead", &team.CleanUp{}},
 	}

@@ -200,8 +200,10 @@ func tree(t testing.TB, root string) []string {
 func same(t testing.TB, claude string, h *history) {
 	t.Helper()
 	p := newProjector(t)
-	if err := os.Mkdir(p.Claude, 0o700); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"tasks", "teams"} { // they stay when a team goes
+		if err := os.MkdirAll(filepath.Join(p.Claude, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	project(t, p, h)
 	got, want := withoutSeq(tree(t, claude)), withoutSeq(tree(t, p.Claude))

@@ -226,6 +226,11 @@ func (r *run) writeHighest() error {
 
 // writeAll compares every file with the state. Where it is stopped, what it did stays done.
 func (r *run) writeAll() error {
+	if lock := filepath.Join(r.tasks, lockName); missing(lock) {
+		if err := r.put(lock, nil); err != nil {
+			return err
+		}
+	}
 	there, err := r.taskFiles()
 	if err != nil {
 		return err

@@ -144,7 +144,7 @@ func (h *Host) Run(ctx context.Context) error {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	changed := make(chan error, 1)
-	go h.watch(watching, changed)
+	go h.watch(watching, h.Desk.Seq(), changed) // from before the first look, whose own commands are changes too
 
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -173,9 +173,8 @@ func (h *Host) Run(ctx context.Context) error {
 	return errors.Join(failure, h.leave(out))
 }
 
-// watch tells of changes of the team. A change that comes while one is told of is told of with it.
-func (h *Host) watch(ctx context.Context, changed chan<- error) {
-	seq := h.Desk.Seq()
+// watch tells of changes of the team after seq. A change that comes while one is told of is told of with it.
+func (h *Host) watch(ctx context.Context, seq int64, changed chan<- error) {
 	for {
 		err := h.Desk.Wait(ctx, seq)
 		if ctx.Err() != nil {

@@ -52,7 +52,8 @@ type Options struct {
 	Project func(dir string) ProjectFunc
 	// Began is told the team, and whether it existed before, when the work begins.
 	Began func(t team.Team, again bool)
-	// Saw is told every record from then on, in order, from one goroutine. The state is the one after some record at or past it.
+	// Saw is told every record from then on, for a new team from its creation, in order, from one goroutine. The state is the one
+	// after some record at or past it.
 	Saw func(r *team.Record, d *desk.Desk)
 	// Log is told what is worth knowing and no event.
 	Log func(string)
@@ -105,6 +106,7 @@ type lead struct {
 	dir   string // the team's folder
 	lock  *proc.Lock
 	again bool
+	seen  int64 // seq of the last record that Saw was told
 }
 
 // open takes the lead of the team, which it creates where there is none to go on with.
@@ -222,6 +224,9 @@ func (l *lead) work(ctx context.Context) (why string, err error) {
 	if l.Began != nil {
 		l.Began(l.desk.Team(), l.again)
 	}
+	if l.again {
+		l.seen = l.desk.Seq()
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if l.again {
@@ -266,17 +271,10 @@ func (l *lead) retry(ctx context.Context) error {
 
 // follow shows what happens, reads the lead's mail, and sees when the end has come.
 func (l *lead) follow(ctx context.Context, hosting chan error) (why string, err error) {
-	seq := l.desk.Seq()
 	ending := false
 	for {
-		for r, err := range l.desk.Read(ctx, seq) {
-			if err != nil {
-				return l.stopped(ctx, err)
-			}
-			seq = r.Seq
-			if l.Saw != nil {
-				l.Saw(r, l.desk)
-			}
+		if err := l.show(ctx); err != nil {
+			return l.stopped(ctx, err)
 		}
 		if err := l.readMail(ctx); err != nil {
 			return l.stopped(ctx, err)
@@ -307,7 +305,7 @@ func (l *lead) follow(ctx context.Context, hosting chan error) (why string, err 
 			case <-waiting.Done():
 			}
 		}()
-		err := l.desk.Wait(waiting, seq)
+		err := l.desk.Wait(waiting, l.seen)
 		hosted := ctx.Err() == nil && waiting.Err() != nil
 		cancel()
 		if hosted && !at.over {
@@ -320,6 +318,20 @@ func (l *lead) follow(ctx context.Context, hosting chan error) (why string, err 
 			return l.stopped(ctx, err)
 		}
 	}
+}
+
+// show tells of what happened since it was called last.
+func (l *lead) show(ctx context.Context) error {
+	for r, err := range l.desk.Read(ctx, l.seen) {
+		if err != nil {
+			return err
+		}
+		l.seen = r.Seq
+		if l.Saw != nil {
+			l.Saw(r, l.desk)
+		}
+	}
+	return nil
 }
 
 // stopped tells the end of the run from a failure.
@@ -427,19 +439,14 @@ func (l *lead) finish(ctx context.Context, why string) (Result, error) {
 			return r, fmt.Errorf("the report was not written: %w; run it again", err)
 		}
 	}
-	if why != "" {
-		return r, nil
-	}
-	if err := l.do(ctx, l.desk.Team().Lead, &team.SetStatus{Status: team.TeamComplete, Report: path}); err != nil {
-		return r, err
-	}
-	r.Team = l.desk.Team()
-	if l.Saw != nil {
-		for rec, err := range l.desk.Read(ctx, l.desk.Seq()-1) {
-			if err == nil {
-				l.Saw(rec, l.desk)
-			}
+	if why == "" {
+		if err := l.do(ctx, l.desk.Team().Lead, &team.SetStatus{Status: team.TeamComplete, Report: path}); err != nil {
+			return r, err
 		}
+		r.Team = l.desk.Team()
+	}
+	if err := l.show(ctx); err != nil {
+		l.Log(err.Error())
 	}
 	return r, nil
 }

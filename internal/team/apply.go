@@ -344,6 +344,9 @@ func (e *TaskReleased) apply(s *State, r *Record) {
 		t.Status, t.StartedAt = Pending, 0
 		t.Owner, t.Assigned = e.Owner, e.Owner != ""
 		t.Fence++
+		if t.Failure != "" { // it was given up
+			t.Failures, t.Failure = 0, ""
+		}
 	})
 }
 

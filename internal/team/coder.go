@@ -27,6 +27,7 @@ type coder struct {
 
 	in     string // reading
 	pos    int
+	texts  strings.Builder
 	byName map[string]int // reading by name: position of each value of the present object
 	err    error
 }
@@ -139,30 +140,32 @@ func (c *coder) index() int {
 
 // field moves to the value of key and reports whether there is one. zero says, for writing, that the value is to be left out.
 func (c *coder) field(key string, zero bool) bool {
-	switch c.mode {
-	case cleaning:
-		return true
-	case writing:
-		if zero {
-			return false
+	switch {
+	case c.mode == reading && c.byName == nil:
+		return c.nextIs(key)
+	case c.mode == reading:
+		at, ok := c.byName[key]
+		if ok = ok && c.err == nil; ok {
+			c.pos = at
 		}
-		if !c.first {
-			c.out = append(c.out, ',')
-		}
-		c.first = false
-		c.out = append(c.out, '"')
-		c.out = append(c.out, key...)
-		c.out = append(c.out, '"', ':')
+		return ok
+	case c.mode == cleaning:
 		return true
-	}
-	if c.err != nil {
+	case zero:
 		return false
 	}
-	if c.byName != nil {
-		at, ok := c.byName[key]
-		c.pos = at
-		return ok
+	if !c.first {
+		c.out = append(c.out, ',')
 	}
+	c.first = false
+	c.out = append(c.out, '"')
+	c.out = append(c.out, key...)
+	c.out = append(c.out, '"', ':')
+	return true
+}
+
+// nextIs moves over the key if it is the next one of the object. After an error nothing is next.
+func (c *coder) nextIs(key string) bool {
 	p := c.pos
 	if !c.first {
 		if p >= len(c.in) || c.in[p] != ',' {
@@ -170,12 +173,13 @@ func (c *coder) field(key string, zero bool) bool {
 		}
 		p++
 	}
-	if n := p + len(key); n+3 <= len(c.in) && c.in[p] == '"' && c.in[n+1] == '"' && c.in[n+2] == ':' && c.in[p+1:n+1] == key {
-		c.pos = n + 3
-		c.first = false
-		return true
+	n := p + len(key)
+	if n+3 > len(c.in) || c.in[p] != '"' || c.in[n+1] != '"' || c.in[n+2] != ':' || c.in[p+1:n+1] != key {
+		return false
 	}
-	return false
+	c.pos = n + 3
+	c.first = false
+	return true
 }
 
 func (c *coder) str(key string, v *string) {
@@ -298,7 +302,7 @@ func (c *coder) raw() json.RawMessage {
 	value := json.RawMessage(c.in[from:c.pos])
 	var one bytes.Buffer
 	switch {
-	case !json.Valid(value):
+	case strings.IndexByte(`{["`, value[0]) >= 0 && !json.Valid(value): // skip has looked at any other closely enough
 		c.fail("expected a JSON value")
 	case bytes.ContainsAny(value, "\n\r") && json.Compact(&one, value) == nil:
 		return one.Bytes()
@@ -355,7 +359,9 @@ func list[T any](c *coder, key string, v *[]T, one func(*T)) {
 	}
 	switch c.mode {
 	case cleaning:
-		*v = slices.Clone(*v) // whoever sent the command keeps its own
+		if *v = slices.Clone(*v); len(*v) == 0 { // whoever sent the command keeps its own
+			*v = nil
+		}
 		for i := range *v {
 			one(&(*v)[i])
 		}

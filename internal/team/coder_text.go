@@ -17,22 +17,40 @@ func (c *coder) space() {
 }
 
 func (c *coder) take(b byte) bool {
-	if c.space(); c.pos < len(c.in) && c.in[c.pos] == b {
+	if c.pos < len(c.in) && c.in[c.pos] != b {
+		c.space()
+	}
+	if c.pos < len(c.in) && c.in[c.pos] == b {
 		c.pos++
 		return true
 	}
 	return false
 }
 
+// number reads a whole number. The common ones, positive and too short to overflow, are read faster than strconv does.
 func (c *coder) number() int64 {
 	c.space()
-	from := c.pos
-	for c.pos < len(c.in) && (c.in[c.pos] == '-' || c.in[c.pos] >= '0' && c.in[c.pos] <= '9') {
-		c.pos++
+	from, n := c.pos, int64(0)
+	p := from
+	for ; p < len(c.in) && c.in[p]-'0' <= 9; p++ {
+		n = n*10 + int64(c.in[p]-'0')
 	}
-	n, err := strconv.ParseInt(c.in[from:c.pos], 10, 64)
-	if err != nil || c.pos < len(c.in) && strings.IndexByte(",]} \n\t\r", c.in[c.pos]) < 0 { // 1.5 is none
+	if p == from || p-from > 18 {
+		if p == from && p < len(c.in) && c.in[p] == '-' {
+			p++
+		}
+		for p < len(c.in) && c.in[p]-'0' <= 9 {
+			p++
+		}
+		var err error
+		if n, err = strconv.ParseInt(c.in[from:p], 10, 64); err != nil {
+			c.fail("expected a whole number")
+			return 0
+		}
+	}
+	if c.pos = p; p < len(c.in) && c.in[p] != ',' && c.in[p] != '}' && c.in[p] != ']' && c.in[p] > ' ' { // 1.5 is none
 		c.fail("expected a whole number")
+		return 0
 	}
 	return n
 }
@@ -49,58 +67,68 @@ func (c *coder) text() string {
 		c.fail("a text without its end")
 		return ""
 	}
-	if s := rest[:end]; strings.IndexByte(s, '\\') < 0 {
-		c.pos += end + 1
-		return s
+	if strings.IndexByte(rest[:end], '\\') >= 0 {
+		return c.escapedText(rest, end)
 	}
-	for i := strings.IndexByte(rest, '\\'); i < len(rest); i++ {
-		switch rest[i] {
-		case '\\':
-			i++
-		case '"':
-			s, ok := unescape(rest[:i])
-			if c.pos += i + 1; !ok {
-				c.fail("a text with a bad escape")
-			}
-			return s
-		}
-	}
-	c.fail("a text without its end")
-	return ""
+	c.pos += end + 1
+	return rest[:end]
 }
 
-// unescape reads what stands between the quotes of a JSON string.
-func unescape(s string) (string, bool) {
-	var out strings.Builder
-	out.Grow(len(s))
+// chunk is how many bytes of texts with escapes share one allocation.
+const chunk = 32 << 10
+
+// escapedText reads a text that has escapes; rest begins after its opening quote, and has its next quote at end.
+func (c *coder) escapedText(rest string, end int) string {
+	if c.texts.Cap()-c.texts.Len() < end {
+		c.texts = strings.Builder{} // what was read shares the old one
+		c.texts.Grow(max(end, min(len(rest), chunk)))
+	}
+	from := c.texts.Len()
 	for {
-		i := strings.IndexByte(s, '\\')
+		i := strings.IndexByte(rest[:end], '\\')
 		if i < 0 {
-			out.WriteString(s)
-			return out.String(), true
+			c.texts.WriteString(rest[:end])
+			c.pos = len(c.in) - len(rest) + end + 1
+			return c.texts.String()[from:]
 		}
-		out.WriteString(s[:i])
-		if i+1 >= len(s) {
-			return "", false
+		c.texts.WriteString(rest[:i])
+		n := c.escape(rest[i:])
+		if n == 0 {
+			c.fail("a text with a bad escape")
+			return ""
 		}
-		if at := strings.IndexByte(escapes, s[i+1]); at >= 0 {
-			out.WriteByte(escaped[at])
-			s = s[i+2:]
-			continue
-		}
-		r, ok := escapedRune(s[i:])
-		if !ok {
-			return "", false
-		}
-		s = s[i+6:]
-		if utf16.IsSurrogate(r) {
-			low, ok := escapedRune(s)
-			if r = utf16.DecodeRune(r, low); ok && r != utf8.RuneError {
-				s = s[6:]
+		rest, end = rest[i+n:], end-i-n
+		if end < 0 { // that quote was an escaped one
+			if end = strings.IndexByte(rest, '"'); end < 0 {
+				c.fail("a text without its end")
+				return ""
 			}
 		}
-		out.WriteRune(r)
 	}
+}
+
+// escape writes what the escape at the start of s means and returns its length, 0 for a bad one.
+func (c *coder) escape(s string) int {
+	if len(s) < 2 {
+		return 0
+	}
+	if at := strings.IndexByte(escapes, s[1]); at >= 0 {
+		c.texts.WriteByte(escaped[at])
+		return 2
+	}
+	r, ok := escapedRune(s)
+	if !ok {
+		return 0
+	}
+	n := 6
+	if utf16.IsSurrogate(r) {
+		low, ok := escapedRune(s[6:])
+		if r = utf16.DecodeRune(r, low); ok && r != utf8.RuneError {
+			n = 12
+		}
+	}
+	c.texts.WriteRune(r)
+	return n
 }
 
 const (

@@ -22,7 +22,7 @@ func (b *SetMode) decide(d *decision) error {
 	if d.Actor != User && m.Name == d.team.Lead {
 		return refuse(Denied, "only the user changes the lead's permissions")
 	}
-	if b.Mode == "bypassPermissions" && d.lead().PermissionMode != b.Mode {
+	if b.Mode == "bypassPermissions" && d.Actor != User && d.lead().PermissionMode != b.Mode {
 		return refuse(Denied, "a member skips permissions only where the lead was started so; %s is in mode %s", d.team.Lead, d.lead().PermissionMode)
 	}
 	if m.PermissionMode != b.Mode {
@@ -146,7 +146,7 @@ func (b *RequestPermission) decide(d *decision) error {
 	if m.Name == d.team.Lead { // the user answers that
 		return nil
 	}
-	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypePermissionRequest, Priority: "urgent", Body: clip(b.Tool + " " + b.Input), Ref: p.Request})
+	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypePermissionRequest, Priority: "urgent", Body: clip(strings.TrimSpace(b.Tool + " " + b.Input)), Ref: p.Request})
 	return nil
 }
 

@@ -280,7 +280,8 @@ func (b *FailTask) decide(d *decision) error {
 	return nil
 }
 
-// ReleaseTask puts a task back on the list without a result.
+// ReleaseTask puts a task back on the list without a result: one in progress, or one that was given up, whose failures are
+// forgotten then. A given-up task is released by the lead and the user.
 type ReleaseTask struct {
 	Task   string
 	Member string // "" for the actor
@@ -297,10 +298,10 @@ func (b *ReleaseTask) decide(d *decision) error {
 		return err
 	}
 	if b.Member == "" && b.Fence == 0 && d.leads("") == nil {
-		if t.Status != InProgress {
+		if t.Status != InProgress && !t.GivenUp() {
 			return refuse(NotReady, "%s is %s, not in progress: there is nothing to release", t.label(), t.Status)
 		}
-		if t.Owner != d.Actor {
+		if t.Status == InProgress && t.Owner != d.Actor {
 			d.tell(t.Owner, TypeSystem, t.ID, "Task %s (%s) was taken from you by %s; stop working on it.", t.ID, t.Subject, d.Actor)
 		}
 	} else {

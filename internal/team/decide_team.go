@@ -230,15 +230,8 @@ type ReportUsage struct {
 }
 
 func (b *ReportUsage) decide(d *decision) error {
-	m, err := d.hosted(b.Member)
-	if m := d.member(b.Member); m != nil && !m.Status.Running() && d.isHost() && d.Lease != 0 && d.Lease == m.Lease {
-		err = nil // the bill of a session comes after its end
-	}
-	if err != nil {
+	if err := d.bills(b.Member); err != nil {
 		return err
-	}
-	if d.actor != nil && m.Agent != External {
-		return refuse(Denied, "the usage of %s is reported by its host", m.Name)
 	}
 	u := b.Usage
 	if min(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostMicroUSD) < 0 {
@@ -254,6 +247,17 @@ func (b *ReportUsage) decide(d *decision) error {
 	u.add(d.team.Usage)
 	d.checkBudget(u)
 	return nil
+}
+
+func (d *decision) bills(name string) error {
+	if m := d.member(name); m != nil && !m.Status.Running() && d.isHost() && m.Lease != 0 && d.Lease == m.Lease {
+		return nil // the bill of a session comes after its end
+	}
+	m, err := d.hosted(name)
+	if err == nil && d.actor != nil && m.Agent != External {
+		return refuse(Denied, "the usage of %s is reported by its host", m.Name)
+	}
+	return err
 }
 
 // CheckBudget records that the time of the budget is over; a host sends it when that is due.

@@ -13,15 +13,15 @@ func AppendSnapshot(buf []byte, s *State) []byte { return encode(s, false, buf) 
 func DecodeSnapshot(seq int64, data string) (*State, error) {
 	s := &State{seq: seq}
 	if data != "" {
-		if err := decode(s, data); err != nil {
-			return nil, fmt.Errorf("snapshot at %d: %w", seq, err)
+		err := decode(s, data)
+		if err == nil {
+			err = s.derive()
 		}
-		if err := s.check(); err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("snapshot at %d: %w", seq, err)
 		}
 	}
 	s.seq = seq
-	s.derive()
 	return s, nil
 }
 
@@ -35,6 +35,7 @@ func (s *State) fields(c *coder) {
 			messages = append(messages, *s.messages[seq])
 		}
 	}
+	reserve(c, "messageCount", &messages)
 	objects(c, "messages", &messages)
 	if c.mode == reading {
 		s.messages = make(map[int64]*Message, len(messages))
@@ -56,25 +57,25 @@ func (s *State) fields(c *coder) {
 		}
 	}
 	ids, seqs := s.recent.inOrder()
+	if c.mode == reading {
+		ids, seqs = make([]string, 0, Remembered), make([]int64, 0, Remembered)
+	}
 	c.strs("commands", &ids)
 	c.ints("commandSeqs", &seqs)
 	if c.mode == reading {
 		s.recent = restored(ids, seqs)
 	}
+	reserve(c, "taskCount", &s.tasks)
 	objects(c, "tasks", &s.tasks)
 }
 
-// check refuses a snapshot in which things are not where every other function expects them.
-func (s *State) check() error {
-	if (s.team.ID == "") != (len(s.members) == 0) || len(s.members) > 0 && s.members[0].Name != s.team.Lead {
-		return errors.New("not a valid snapshot: the first member is not the lead")
+// reserve writes how long a list is, before the list, so that reading it allocates once. A count that cannot be true is ignored.
+func reserve[T any](c *coder, key string, list *[]T) {
+	n := int64(len(*list))
+	c.int(key, &n)
+	if c.mode == reading && n > 0 && n < int64(len(c.in)-c.pos)/int64(len(`{"id":"1"}`)) {
+		*list = make([]T, 0, n)
 	}
-	for i := range s.tasks {
-		if taskIndex(s.tasks[i].ID) != i {
-			return fmt.Errorf("not a valid snapshot: task %q is at place %d", brief(s.tasks[i].ID), i+1)
-		}
-	}
-	return nil
 }
 
 type strike struct {
@@ -87,8 +88,12 @@ func (s *strike) fields(c *coder) {
 	c.int("count", &s.count)
 }
 
-// derive makes what the state keeps beside what it was read from.
-func (s *State) derive() {
+// derive makes what the state keeps beside what it was read from. It refuses a snapshot in which things are not where every
+// other function expects them.
+func (s *State) derive() error {
+	if (s.team.ID == "") != (len(s.members) == 0) || len(s.members) > 0 && s.members[0].Name != s.team.Lead {
+		return errors.New("not a valid snapshot: the first member is not the lead")
+	}
 	s.named = make(map[string]int, len(s.members))
 	for i := range s.members {
 		m := &s.members[i]
@@ -100,7 +105,12 @@ func (s *State) derive() {
 		}
 	}
 	for i := range s.tasks {
-		s.counts[statusIndex(s.tasks[i].Status)]++
+		t := &s.tasks[i]
+		if taskIndex(t.ID) != i {
+			return fmt.Errorf("not a valid snapshot: task %q is at place %d", brief(t.ID), i+1)
+		}
+		s.counts[statusIndex(t.Status)]++
 		s.reindex(i)
 	}
+	return nil
 }

@@ -108,19 +108,31 @@ func BenchmarkOpenMillion(b *testing.B) {
 	if err := filejournal.Create(dir, "team", records, filejournal.Options{}); err != nil {
 		b.Fatal(err)
 	}
-	ctx := context.Background()
-	state, _ := json.Marshal(strings.Repeat("s", 1<<20))
+	last := int64(n)
+	for _, size := range []int{256 << 10, 1 << 20, 4 << 20} {
+		b.Run(fmt.Sprintf("snapshot=%dKiB", size>>10), func(b *testing.B) {
+			last = saveWithTail(b, dir, last, size)
+			benchmarkOpen(b, dir, last)
+		})
+	}
+}
+
+// saveWithTail saves a snapshot and appends as many records to it as there ever are behind one.
+func saveWithTail(b *testing.B, dir string, last int64, size int) int64 {
+	state, _ := json.Marshal(strings.Repeat("s", size))
 	j := open(b, dir, filejournal.Options{})
-	if err := j.SaveSnapshot(ctx, journal.Snapshot{Seq: n, Data: state}); err != nil {
+	err := j.SaveSnapshot(context.Background(), journal.Snapshot{Seq: last, Data: state})
+	for err == nil && !j.SnapshotDue(len(state)) {
+		last, err = journaltest.Add(context.Background(), j, last, record)
+	}
+	if err != nil {
 		b.Fatal(err)
 	}
-	last := int64(n)
-	for !j.SnapshotDue(len(state)) { // as long a tail as there ever is
-		var err error
-		if last, err = journaltest.Add(ctx, j, last, record); err != nil {
-			b.Fatal(err)
-		}
-	}
+	return last
+}
+
+func benchmarkOpen(b *testing.B, dir string, last int64) {
+	ctx := context.Background()
 	var least, ours time.Duration
 	for b.Loop() {
 		began := time.Now()

@@ -75,7 +75,7 @@ func (l *ledger) check(t *testing.T, dir string) {
 // TestKill kills writers at each step of an append, a rotation and a snapshot, and at any moment, while others go on. The
 // journal holds what it said, and is good for the next writer.
 func TestKill(t *testing.T) {
-	atSteps, atRandom := 300, 220
+	atSteps, atRandom := 280, 260
 	if testing.Short() {
 		atSteps, atRandom = 60, 20
 	}

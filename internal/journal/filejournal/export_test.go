@@ -1,4 +1,19 @@
 package filejournal
 
-// SyncData is what the benchmarks compare with.
-var SyncData = syncData
+// What the tests need to make files as they may be found.
+var (
+	SyncData     = syncData
+	FormatMarker = formatMarker
+	SegmentName  = segmentName
+	AppendRecord = appendRecord
+	AppendLine   = appendLine
+)
+
+// KeyHeader is the first key of a segment's header.
+const KeyHeader = keyHeader
+
+// ParseParts is parseLine, taken apart.
+func ParseParts(line []byte) (key string, n int64, rest []byte, bad string) {
+	f, bad := parseLine(line)
+	return string(f.key), f.n, f.rest, bad
+}

@@ -24,8 +24,10 @@ type Options struct {
 	// Report is told, in one sentence, what was set right without an error: a torn tail that was cut, a damaged
 	// snapshot that was passed over. It may be called from any goroutine.
 	Report func(what string)
-	// Step is the seam of the crash tests. It is called at every step of an append, a rotation and a snapshot with
-	// that step's name, and a record is then written in two halves with a step between them.
+	// Step is the seam of the crash tests. It is called with the name of each step of an append (lock, locked, half written,
+	// written, unlocked, sync, synced, marked), of a rotation (sealed, seal synced, <file> unsynced, <file> unnamed,
+	// rotated), of a snapshot (snapshot locked, <file> unsynced, <file> unnamed, snapshot saved) and after a torn tail
+	// was cut (cut). Only where it is set is a line written in two halves.
 	Step func(step string)
 }
 
@@ -140,7 +142,7 @@ func (o Options) segmentSize() int64 {
 // Open returns a handle on the journal in the team's folder dir, [journal.ErrNotFound] where there is none. In a folder that
 // cannot be written the handle reads, and Append says why it cannot.
 func Open(dir string, opts Options) (*Journal, error) {
-	j := &Journal{opts: opts, root: dir, dir: filepath.Join(dir, journalFolder), team: filepath.Base(dir), closed: make(chan struct{})}
+	j := newHandle(dir, opts)
 	if err := j.openFiles(); err != nil {
 		j.closeFiles()
 		return nil, err
@@ -148,16 +150,40 @@ func Open(dir string, opts Options) (*Journal, error) {
 	return j, nil
 }
 
+func newHandle(dir string, opts Options) *Journal {
+	folder := filepath.Join(dir, journalFolder)
+	return &Journal{opts: opts, root: dir, dir: folder, team: filepath.Base(dir), closed: make(chan struct{}), watch: watch{dir: folder}}
+}
+
 func (j *Journal) openFiles() error {
-	firsts, err := listSegments(j.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s", journal.ErrNotFound, j.dir)
+	if err := j.openLocks(); err != nil {
+		return err
 	}
+	// The marker first: whatever it vouches for is then found in the segments.
+	if seq, ok := j.marker.read(); ok {
+		j.floor.Store(seq)
+	}
+	firsts, err := listSegments(j.dir)
 	if err != nil {
 		return err
 	}
 	if len(firsts) == 0 {
 		return &journal.DamageError{Team: j.team, Segment: j.dir, Reason: "it has no segment"}
+	}
+	j.active, err = openSegment(j.team, j.dir, firsts[len(firsts)-1])
+	if err != nil {
+		return err
+	}
+	j.team = j.active.Team
+	return nil
+}
+
+// openLocks opens the files beside the segments.
+func (j *Journal) openLocks() error {
+	if _, err := os.Stat(j.dir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s", journal.ErrNotFound, j.dir)
+	} else if err != nil {
+		return err
 	}
 	lock, err := j.openHelper(lockName)
 	if err != nil {
@@ -176,16 +202,6 @@ func (j *Journal) openFiles() error {
 		return err
 	}
 	j.snapshots = newFileLock(j, snap, "waited to save a snapshot")
-	// The marker first: whatever it vouches for is then found in the segments.
-	if seq, ok := j.marker.read(); ok {
-		j.floor.Store(seq)
-	}
-	j.active, err = openSegment(j.team, j.dir, firsts[len(firsts)-1])
-	if err != nil {
-		return err
-	}
-	j.team = j.active.Team
-	j.watch.dir = j.dir
 	return nil
 }
 

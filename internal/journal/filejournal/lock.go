@@ -53,9 +53,9 @@ func (l *fileLock) lock(ctx context.Context) error {
 }
 
 // tries is how often a waiter asks, and lets others run, before it queues in the kernel. The lock is held for
-// microseconds, and to be put to sleep and woken by its release costs two processes more than that. Of 32 processes
-// on two cores, all appending, this makes 1.3 times the rate that queueing at once makes, and sleeping between
-// the tries makes less than either.
+// microseconds, and to be put to sleep and woken by its release costs two processes more than that. With 32
+// processes on two cores, all appending, this makes a fifth more than queueing at once, and sleeping between the
+// tries makes less than either.
 const tries = 6
 
 // queue waits for the flock in the kernel, which is fair, on a goroutine of its own, because that wait cannot be called

@@ -90,6 +90,7 @@ const keepBuffer = 1 << 20
 
 // walkFrom starts a walk at the record after seq after or, where that place is not known, before it.
 func (j *Journal) walkFrom(after int64) (*walk, error) {
+	after = max(after, 0)
 	seg, cur, err := j.locate(after)
 	if err != nil {
 		return nil, err

@@ -130,7 +130,7 @@ func (j *Journal) savedAt(place cursor) {
 // find returns the place in the history that a snapshot stands at: where it says, if there is its record, else wherever
 // that is. A snapshot is made only of records that are durable, so one that is ahead of the history shows damage to it.
 func (j *Journal) find(h snapshotHead) (cursor, error) {
-	if seg, err := openSegment(j.team, j.dir, h.first); err == nil {
+	if seg, err := j.segment(h.first); err == nil {
 		w := j.newWalk(seg, seg.origin())
 		defer w.close()
 		if w.cur.seq == h.seq {
@@ -151,6 +151,18 @@ func (j *Journal) find(h snapshotHead) (cursor, error) {
 	}
 	defer w.close()
 	return w.cur, nil
+}
+
+// segment returns a reference to a segment, the active one or one opened for it.
+func (j *Journal) segment(first int64) (*segment, error) {
+	j.mu.Lock()
+	if active := j.active; active.First == first {
+		active.refs++
+		j.mu.Unlock()
+		return active, nil
+	}
+	j.mu.Unlock()
+	return openSegment(j.team, j.dir, first)
 }
 
 // walkTo returns a walk that stands right after the record seq.
@@ -195,8 +207,9 @@ func (j *Journal) SnapshotDue(size int) bool {
 	return j.behind(size)
 }
 
-// snapshotEvery is the least history, in bytes, between two snapshots.
-const snapshotEvery = 128 << 10
+// snapshotEvery is the least history, in bytes, between two snapshots: some two hundred records, which take about as long to
+// read as the files take to open.
+const snapshotEvery = 64 << 10
 
 func (j *Journal) behind(size int) bool {
 	j.mu.Lock()
@@ -272,6 +285,7 @@ func (j *Journal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 		return fmt.Errorf("save a snapshot: %w", err)
 	}
 	j.step("snapshot saved")
+	j.remember(w.cur)
 	j.setSaved(savedSnapshot{place: w.cur})
 	return nil
 }

@@ -107,15 +107,16 @@ func (s *Store) after(seq int64) (records [][]byte, last int64, more <-chan stru
 		return nil, 0, nil, journal.ErrGone
 	}
 	last = int64(len(s.records))
-	return s.records[min(max(seq, 0), last):], last, s.grown, nil
+	return s.records[min(seq, last):], last, s.grown, nil
 }
 
 // Read implements [journal.Journal].
 func (j *Journal) Read(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
 	return func(yield func(journal.Record, error) bool) {
+		after := max(after, 0)
 		records, _, _, err := j.s.after(after)
 		for i := 0; err == nil && i < len(records); i++ {
-			if err = j.ended(ctx); err == nil && !yield(journal.Record{Seq: max(after, 0) + int64(i) + 1, Data: records[i]}, nil) {
+			if err = j.ended(ctx); err == nil && !yield(journal.Record{Seq: after + int64(i) + 1, Data: records[i]}, nil) {
 				return
 			}
 		}
@@ -130,6 +131,7 @@ func (j *Journal) Read(ctx context.Context, after int64) iter.Seq2[journal.Recor
 
 // Append implements [journal.Journal].
 func (j *Journal) Append(ctx context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (int64, error) {
+	after = max(after, 0)
 	if err := j.ended(ctx); err != nil {
 		return 0, err
 	}
@@ -183,7 +185,7 @@ func (j *Journal) Wait(ctx context.Context, after int64) error {
 		if err := j.ended(ctx); err != nil {
 			return err
 		}
-		_, last, more, err := j.s.after(after)
+		_, last, more, err := j.s.after(max(after, 0))
 		if err != nil || last > after {
 			return err
 		}
@@ -199,7 +201,7 @@ func (j *Journal) Wait(ctx context.Context, after int64) error {
 func (j *Journal) SnapshotDue(size int) bool {
 	j.s.mu.Lock()
 	defer j.s.mu.Unlock()
-	return j.s.pending >= max(128<<10, size/8)
+	return j.s.pending >= max(64<<10, size/8)
 }
 
 // SaveSnapshot implements [journal.Journal].

@@ -1,0 +1,12 @@
+module cadre/bench
+
+go 1.26.0
+
+require cadre v0.0.0
+
+require (
+	github.com/fsnotify/fsnotify v1.10.1 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
+
+replace cadre => ../

@@ -1,0 +1,55 @@
+// Package e2e tests the program as people use it: a real binary, real processes, signals, files and git repositories. Every test
+// has a home of its own, and kills only what it started.
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// cadre is the path of the program under test.
+var cadre string
+
+// helperMode makes the test binary one of the processes that the tests need many of; its value says which.
+const helperMode = "CADRE_E2E_HELPER"
+
+var helpers = map[string]func(args []string) error{}
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(helperMode); mode != "" {
+		if err := helpers[mode](os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	code, err := withProgram(m.Run)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// withProgram builds the program, once for all tests.
+func withProgram(run func() int) (int, error) {
+	dir, err := os.MkdirTemp("", "cadre-e2e-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	cadre = filepath.Join(dir, "cadre")
+	build := exec.Command("go", "build", "-o", cadre, "cadre/cmd/cadre")
+	build.Stdout, build.Stderr = os.Stdout, os.Stderr
+	if err := build.Run(); err != nil {
+		return 0, fmt.Errorf("build the program: %w", err)
+	}
+	// What the tests start must not mistake the surroundings of the test run for its own.
+	for _, name := range []string{"CADRE_TEAM", "CADRE_MEMBER_NAME", "CADRE_HOME", "CLAUDE_CONFIG_DIR"} {
+		os.Unsetenv(name)
+	}
+	return run(), nil
+}

@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The scripts show every command as it is called and what it answers. To the commands of testscript they add
+//
+//	cadre ARGS          call the program, which must end with status 0
+//	refused N ARGS      call the program, which must end with status N, print nothing, and say why on standard error
+//	unfinished ARGS     call the program, which must end with status 1 after it printed how far it came
+//	json FILE           compare what was printed, a JSON value, with the file: "*" stands for anything but nothing
+//	as TEAM MEMBER      from here on act in a teammate's session; as - for nobody's
+//	wait-done TEAM N    wait until N tasks of the team are completed
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Vars = append(env.Vars, environment(env.WorkDir)...)
+			env.Vars = append(env.Vars, "ROOT="+env.WorkDir)
+			env.Vars = append(env.Vars, "PATH="+filepath.Dir(cadre)+":"+os.Getenv("PATH"))
+			env.Cd = filepath.Join(env.WorkDir, "work")
+			env.Defer(func() { endTeams(env.WorkDir) })
+			return errors.Join(os.MkdirAll(env.Cd, 0o755), os.MkdirAll(filepath.Join(env.WorkDir, "user"), 0o755))
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"cadre": scriptCadre, "refused": scriptRefused, "unfinished": scriptUnfinished, "json": scriptJSON, "as": scriptAs, "wait-done": scriptWaitDone,
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Getuid() == 0, nil
+			}
+			return false, fmt.Errorf("no condition %q", cond)
+		},
+	})
+}
+
+// endTeams ends the hosts that a script left in the background.
+func endTeams(root string) {
+	teams, _ := filepath.Glob(filepath.Join(root, "cadre", "teams", "[a-zA-Z0-9]*"))
+	for _, team := range teams {
+		c := exec.Command(cadre, "cleanup", filepath.Base(team), "--force")
+		c.Env = append(os.Environ(), environment(root)...)
+		c.Run()
+	}
+}
+
+func scriptCadre(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("use refused, with the status")
+	}
+	ts.Check(ts.Exec(cadre, args...))
+}
+
+func scriptRefused(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	ended(ts, want, args[1:])
+	switch {
+	case ts.ReadFile("stdout") != "":
+		ts.Fatalf("a command that was refused printed something")
+	case !strings.HasPrefix(ts.ReadFile("stderr"), "cadre: "):
+		ts.Fatalf("it does not say why")
+	}
+}
+
+func scriptUnfinished(ts *testscript.TestScript, _ bool, args []string) { ended(ts, 1, args) }
+
+func ended(ts *testscript.TestScript, status int, args []string) {
+	err := ts.Exec(cadre, args...)
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != status {
+		ts.Fatalf("it ended with %v, not with status %d", err, status)
+	}
+}
+
+func scriptAs(ts *testscript.TestScript, _ bool, args []string) {
+	if args[0] == "-" {
+		args = []string{"", ""}
+	}
+	ts.Setenv("CADRE_TEAM", args[0])
+	ts.Setenv("CADRE_MEMBER_NAME", args[1])
+}
+
+func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
+	var got, want any
+	if err := json.Unmarshal([]byte(ts.ReadFile("stdout")), &got); err != nil {
+		ts.Fatalf("what was printed is not one JSON value: %v", err)
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &want))
+	if diff := compare(want, got, "."); diff != "" {
+		ts.Fatalf("%s", diff)
+	}
+}
+
+// compare says where two JSON values differ.
+func compare(want, got any, at string) string {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			return fmt.Sprintf("%s is %v, not an object", at, got)
+		}
+		for key := range g {
+			if _, ok := w[key]; !ok {
+				return fmt.Sprintf("%s has %s: %v", at, key, g[key])
+			}
+		}
+		for key, value := range w {
+			if _, ok := g[key]; !ok {
+				return fmt.Sprintf("%s has no %s", at, key)
+			}
+			if diff := compare(value, g[key], strings.TrimSuffix(at, ".")+"."+key); diff != "" {
+				return diff
+			}
+		}
+		return ""
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(w) {
+			return fmt.Sprintf("%s is %v, not an array of %d", at, got, len(w))
+		}
+		for i := range w {
+			if diff := compare(w[i], g[i], fmt.Sprintf("%s[%d]", at, i)); diff != "" {
+				return diff
+			}
+		}
+		return ""
+	}
+	if want == "*" && got != nil || reflect.DeepEqual(want, got) {
+		return ""
+	}
+	return fmt.Sprintf("%s is %v, not %v", at, got, want)
+}
+
+func scriptWaitDone(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	for deadline := time.Now().Add(patience); ; {
+		ts.Check(ts.Exec(cadre, "task", "list", args[0], "--status", "completed", "--json"))
+		var tasks []any
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &tasks))
+		if len(tasks) >= want {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("only %d tasks of team %s are completed", len(tasks), args[0])
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// A file mode does not stop the administrator, so for one the tests that need it to are run as somebody else.
+func nobody() *syscall.SysProcAttr {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+}

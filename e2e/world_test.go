@@ -1,0 +1,320 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cadre/internal/desk"
+	"cadre/internal/home"
+)
+
+// patience bounds every wait for something that should happen soon, on a machine that may be busy with other tests.
+const patience = 30 * time.Second
+
+// world is a user of the program: a home, the program's folders and a directory to work in.
+type world struct {
+	t    *testing.T
+	root string // the folder of everything below
+	home string // CADRE_HOME
+	dir  string // where commands are called
+	env  []string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	root := t.TempDir()
+	if real, err := filepath.EvalSymlinks(root); err == nil { // /var on macOS
+		root = real
+	}
+	w := &world{t: t, root: root, home: filepath.Join(root, "cadre"), dir: filepath.Join(root, "work")}
+	for _, dir := range []string{w.dir, filepath.Join(root, "user")} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.env = append(os.Environ(), environment(root)...)
+	w.cleanUpAfter()
+	return w
+}
+
+// environment keeps everything that the program and git touch inside of root.
+func environment(root string) []string {
+	return []string{
+		"CADRE_HOME=" + filepath.Join(root, "cadre"), "CLAUDE_CONFIG_DIR=" + filepath.Join(root, "claude"), "HOME=" + filepath.Join(root, "user"),
+		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_CEILING_DIRECTORIES=" + root, "LC_ALL=C",
+		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.org",
+	}
+}
+
+// cleanUpAfter ends the hosts that a test left in the background; they would keep its folder busy.
+func (w *world) cleanUpAfter() {
+	w.t.Cleanup(func() {
+		teams, _ := os.ReadDir(filepath.Join(w.home, "teams"))
+		for _, team := range teams {
+			if !strings.HasPrefix(team.Name(), ".") {
+				w.cadre("cleanup", team.Name(), "--force")
+			}
+		}
+	})
+}
+
+// result is what a finished command left.
+type result struct {
+	out, err string
+	code     int
+}
+
+// cadre calls the program and waits for it.
+func (w *world) cadre(args ...string) result {
+	w.t.Helper()
+	return w.with(nil, args...)
+}
+
+// with is cadre with more in its environment.
+func (w *world) with(env []string, args ...string) result {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, cadre, args...)
+	c.Dir, c.Env = w.dir, append(w.env, env...)
+	return finish(w.t, c)
+}
+
+func finish(t *testing.T, c *exec.Cmd) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	c.WaitDelay = 5 * time.Second
+	err := c.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || !exit.Exited()) {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(c.Args, " "), err, out.String(), errs.String())
+	}
+	return result{out.String(), errs.String(), c.ProcessState.ExitCode()}
+}
+
+// must calls the program, which must succeed, and returns what it printed.
+func (w *world) must(args ...string) string {
+	w.t.Helper()
+	r := w.cadre(args...)
+	if r.code != 0 {
+		w.t.Fatalf("cadre %s: exit status %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
+	}
+	return r.out
+}
+
+// read is must with --json, decoded.
+func read[T any](w *world, args ...string) (value T) {
+	w.t.Helper()
+	out := w.must(append(args, "--json")...)
+	if err := json.Unmarshal([]byte(out), &value); err != nil {
+		w.t.Fatalf("cadre %s --json: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return value
+}
+
+// refused checks that a command ended as promised: that status, nothing printed, and an error that has all of the words.
+func (w *world) refused(r result, code int, words ...string) {
+	w.t.Helper()
+	if r.code != code || r.out != "" {
+		w.t.Errorf("exit status %d, of %d; printed %q; error %q", r.code, code, r.out, r.err)
+	}
+	for _, word := range words {
+		if !strings.Contains(r.err, word) {
+			w.t.Errorf("the error does not say %q: %s", word, r.err)
+		}
+	}
+}
+
+// process is a command under way.
+type process struct {
+	*exec.Cmd
+	t      *testing.T
+	output string // path of what it prints
+	gone   chan struct{}
+}
+
+// start starts the program without waiting for it.
+func (w *world) start(args ...string) *process {
+	w.t.Helper()
+	f, err := os.CreateTemp(w.root, "output-")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer f.Close()
+	p := &process{Cmd: exec.Command(cadre, args...), t: w.t, output: f.Name(), gone: make(chan struct{})}
+	p.Dir, p.Env, p.Stdout, p.Stderr = w.dir, w.env, f, f
+	if err := p.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	go func() { p.Cmd.Wait(); close(p.gone) }()
+	w.t.Cleanup(p.kill)
+	return p
+}
+
+func (p *process) kill() {
+	p.Process.Kill()
+	<-p.gone
+}
+
+// wait returns the exit status.
+func (p *process) wait() int {
+	p.t.Helper()
+	select {
+	case <-p.gone:
+	case <-time.After(2 * patience):
+		p.Process.Signal(syscall.SIGQUIT) // Go prints where it hangs
+		<-p.gone
+		p.t.Fatalf("cadre %s does not end:\n%s", strings.Join(p.Args[1:], " "), p.said())
+	}
+	return p.ProcessState.ExitCode()
+}
+
+func (p *process) said() string {
+	text, _ := os.ReadFile(p.output)
+	return string(text)
+}
+
+// eventually polls until the condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("still not: %s", what)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+// desk opens a team in this process, to look at it without starting one for each look.
+func (w *world) desk(name string) *desk.Desk {
+	w.t.Helper()
+	j, _, err := home.Home{Root: w.home}.Open(name, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	d, err := desk.Open(w.t.Context(), j, desk.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// write puts a file into the directory where commands are called and returns its path.
+func (w *world) write(name, text string) string {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// lines are those of a file in that directory; none where there is no file.
+func (w *world) lines(name string) []string {
+	text, _ := os.ReadFile(filepath.Join(w.dir, name))
+	return strings.Fields(string(text))
+}
+
+func (w *world) exists(path ...string) bool {
+	_, err := os.Lstat(filepath.Join(append([]string{w.dir}, path...)...))
+	return err == nil
+}
+
+// mark is a number of seconds that nobody else sleeps: processes are told by it.
+func mark() string { return strconv.Itoa(40_000_000 + rand.IntN(9_000_000)) }
+
+// marked are the living processes that show the mark in their arguments.
+func marked(t *testing.T, mark string) []int {
+	t.Helper()
+	out, err := exec.Command("ps", "-A", "-o", "pid=,stat=,args=").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if pid, err := strconv.Atoi(fields[0]); err == nil && strings.Contains(line, mark) && !strings.HasPrefix(fields[1], "Z") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// noneLeft waits until no process shows the mark.
+func noneLeft(t *testing.T, mark string) {
+	t.Helper()
+	t.Cleanup(func() {
+		for _, pid := range marked(t, mark) { // after a test that failed
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	eventually(t, "no process of the team is left", func() bool { return len(marked(t, mark)) == 0 })
+}
+
+// fact is a record as log --json prints it, with what the tests look at.
+type fact struct {
+	Seq    int64
+	Actor  string
+	At     int64
+	Events []struct {
+		Kind, Task, Member, By, Reason, What, Feedback, Hook string
+		Count                                                int64
+		Message                                              struct {
+			Seq            int64
+			From, To, Body string
+		}
+	}
+}
+
+// count is how often a kind of event happened to each task of a team.
+func (w *world) count(team, kind string) map[string]int {
+	w.t.Helper()
+	happened := map[string]int{}
+	for _, f := range read[[]fact](w, "log", team) {
+		for _, e := range f.Events {
+			if e.Kind == kind {
+				happened[e.Task]++
+			}
+		}
+	}
+	return happened
+}
+
+// repository makes the working directory a git repository with some history.
+func (w *world) repository() {
+	w.t.Helper()
+	w.git("init", "-q", "-b", "main")
+	w.write("README.md", "# Example\n\nSee [the guide](docs/guide.md) and [nothing](missing.md).\n")
+	w.write("Makefile", "test:\n\tgo test ./...\n")
+	for i := range 6 {
+		w.write("core/engine.go", fmt.Sprintf("package core\n\n// TODO: make it faster\nconst N = %d\n", i))
+		w.write("docs/guide.md", fmt.Sprintf("# Guide\n\nEdition %d\n", i))
+		w.git("add", "-A")
+		w.git("commit", "-q", "-m", fmt.Sprintf("edition %d", i))
+	}
+}
+
+func (w *world) git(args ...string) {
+	w.t.Helper()
+	c := exec.Command("git", args...)
+	c.Dir, c.Env = w.dir, w.env
+	if out, err := c.CombinedOutput(); err != nil {
+		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}

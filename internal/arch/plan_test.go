@@ -1,0 +1,144 @@
+package arch
+
+// module is ours.
+const module = "cadre"
+
+// platforms that the plan has to hold for.
+var platforms = []string{"linux", "darwin"}
+
+// top are the folders on top of internal, the highest first. Each may import everything below it, and nothing above.
+var top = []string{"e2e", "examples", "cmd", "pkg"}
+
+// room is a package below internal and what of ours it may import, tests aside.
+type room struct {
+	name    string
+	may     []string
+	because string
+}
+
+var rooms = []room{
+	{"team", nil,
+		"the core is functions over values: every rule is in it, and it needs nobody to hold"},
+	{"journal", nil,
+		"a journal orders records and keeps them; it does not know what they say, so that neither can break the other"},
+	{"journal/filejournal", []string{"journal"},
+		"an implementation knows its contract only"},
+	{"journal/memjournal", []string{"journal"},
+		"an implementation knows its contract only"},
+	{"journal/journaltest", []string{"journal"},
+		"the suite runs against the contract, so that every implementation passes the same"},
+	{"proc", nil,
+		"it starts and ends processes for whoever asks, and what they are for is none of its business"},
+	{"hook", []string{"proc"},
+		"a hook is a command with an event on its stdin; what a team is it learns from the event alone"},
+	{"agent", []string{"proc", "team"},
+		"the contract of a session: what a member is, and the children it may have"},
+	{"agent/shell", []string{"agent", "proc", "team"},
+		"a driver knows its contract, and sees the team through what the contract hands it, never through a desk"},
+	{"desk", []string{"hook", "journal", "team"},
+		"every front end works through a desk, so it must work without a host and without sessions"},
+	{"coord", []string{"agent", "desk", "proc", "team"},
+		"a host is one more actor with a desk; it decides nothing, and knows of agents no more than their contract"},
+	{"claudefs", []string{"journal", "team"},
+		"a projection is a function of the history and the state; whoever has a desk may call it, and it calls nobody"},
+	{"home", []string{"journal", "journal/filejournal", "team"},
+		"it knows the folders, and is the one place that chooses the journal that is in them"},
+	{"teamfile", nil,
+		"reading a file a person wrote must not depend on what is done with it"},
+	{"report", nil,
+		"a report is text from values, and whoever has the values can write one"},
+	{"show", []string{"team"},
+		"lines for people are a function of the state and its records"},
+	{"run", []string{"agent", "coord", "desk", "home", "proc", "report", "team", "teamfile"},
+		"it is the lead of a team made from a file, and puts the rooms below together; which agents there are is its caller's choice"},
+	{"arch", nil,
+		"it has tests only"},
+}
+
+// ban keeps imports out of packages. A name stands for what is below it too.
+type ban struct {
+	imports []string
+	from    []string // packages below internal; nil for every package but the ones in but
+	but     []string
+	because string
+}
+
+var bans = []ban{
+	{imports: []string{"os", "net", "context", "sync", "log", "time", "math/rand", "crypto/rand", "syscall", "io/fs", "runtime",
+		"github.com", "golang.org", "go.yaml.in", "go.uber.org", "pgregory.net"},
+		from:    []string{"team"},
+		because: "the core gives the same state everywhere and for ever: time, ids and randomness come in with the command, and effects are what others do with its answers"},
+	{imports: []string{"os", "net", "context", "sync", "log", "syscall"},
+		from:    []string{"report", "show"},
+		because: "text is made from values and written by whoever asked for it, so that a test needs no disk and no terminal"},
+	{imports: []string{"os", "net", "log", "syscall"},
+		from:    []string{"journal"},
+		because: "the contract is for journals on a disk, in memory and elsewhere"},
+	{imports: []string{"os/exec"},
+		but:     []string{"internal/proc", "cmd/cadre"},
+		because: "no process outlives its host: children are started by proc, with a group, a record and a leash. The command line starts hosts, which are to outlive it, and looks for programs"},
+	{imports: []string{"net"},
+		because: "nothing of this talks to a network yet; the package that is to do so gets a place here and says why"},
+	{imports: []string{"log", "log/slog"},
+		because: "what is worth saying goes to the function that the caller gave, which knows whether there is a terminal, a file or nobody"},
+	{imports: []string{"unsafe", "plugin", "C"},
+		because: "the program is built for every platform from any of them, and a bug stays a bug"},
+	{imports: []string{"testing", "testing/fstest", "testing/iotest", "testing/synctest"},
+		but:     []string{"internal/journal/journaltest"},
+		because: "tests are no part of the program; suites that others run are in packages whose names end in test"},
+}
+
+// mayReadTheClock is who calls time.Now, Since or Until. Timers are for everybody but the core.
+var mayReadTheClock = []struct{ pkg, because string }{
+	{"internal/desk", "it stamps commands: the one place where a team's time comes from"},
+	{"internal/proc", "deadlines of processes, and how long they ran"},
+	{"internal/agent/shell", "how long a command took"},
+	{"internal/hook", "how long to wait for the file of trusted projects"},
+	{"internal/run", "how long a run took"},
+	{"cmd/cadre", "when a project was trusted"},
+}
+
+// dependency is a module that we import, and why we do not write it ourselves or do without.
+type dependency struct {
+	module  string
+	tests   bool // in tests and in packages whose names end in test only
+	because string
+}
+
+var dependencies = []dependency{
+	{"github.com/fsnotify/fsnotify", false,
+		"a watcher in another process is to see a record within milliseconds and an idle one is to cost nothing: inotify and kqueue, behind one interface"},
+	{"golang.org/x/sys", false,
+		"calls that package syscall lacks or has differently on linux and macOS: pread, fdatasync, the process table"},
+	{"golang.org/x/term", false,
+		"whether there is a terminal, and how wide it is"},
+	{"go.yaml.in/yaml/v4", false,
+		"team files are YAML, and their errors name line and column"},
+	{"github.com/spf13/cobra", false,
+		"a command line with help that teaches and completion for four shells"},
+	{"go.uber.org/goleak", true,
+		"a goroutine that outlives its test is a bug, and this finds it"},
+	{"pgregory.net/rapid", true,
+		"properties: random histories that shrink to what matters"},
+	{"github.com/rogpeppe/go-internal", true,
+		"testscript: the command line is tested as it is used, with files that read as a session"},
+	{"github.com/anishathalye/porcupine", true,
+		"claims by many processes are checked for linearizability, which no test of ours could argue as well"},
+}
+
+// heavy modules may not even come in through others: whoever builds or tests cadre would have to fetch them.
+var heavy = []struct{ word, because string }{
+	{"sqlite", "the database is only what the benchmarks compare with; it lives in the nested module bench"},
+	{"grpc", "nothing here needs it"},
+	{"docker", "a clone needs Go and git, and nothing else"},
+}
+
+// vague names say nothing about what is in a package, so everything ends up there.
+var vague = []string{"util", "utils", "common", "helper", "helpers", "misc", "base", "lib", "shared", "types"}
+
+const (
+	// maxLines of a file that is not a test. A longer one is two files, or its package comment names it and says why.
+	maxLines = 600
+	// minComment is the length in bytes of a package comment that says something.
+	minComment = 200
+)

@@ -1,0 +1,337 @@
+package filejournal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cadre/internal/journal"
+	"cadre/internal/journal/filejournal"
+	"cadre/internal/journal/journaltest"
+)
+
+// numbered returns the records 1 … n, each saying its seq.
+func numbered(n int) []string {
+	var records []string
+	for seq := 1; seq <= n; seq++ {
+		records = append(records, fmt.Sprintf(`{"n":%d}`, seq))
+	}
+	return records
+}
+
+func segmentPath(dir string, first int64) string {
+	return filepath.Join(dir, "journal", filejournal.SegmentName(first))
+}
+
+func markerPath(dir string) string { return filepath.Join(dir, "journal", "durable") }
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func write(t testing.TB, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readAll opens the journal and reads it from the start, as far as it goes.
+func readAll(dir string, opts filejournal.Options) (records []string, err error) {
+	j, err := filejournal.Open(dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	for r, err := range j.Read(context.Background(), 0) {
+		if err != nil {
+			return records, err
+		}
+		if r.Seq != int64(len(records)+1) {
+			return records, fmt.Errorf("seq %d where %d is due", r.Seq, len(records)+1)
+		}
+		records = append(records, string(r.Data))
+	}
+	return records, nil
+}
+
+// appendTo opens the journal and appends one record.
+func appendTo(dir, data string, opts filejournal.Options) (int64, error) {
+	j, err := filejournal.Open(dir, opts)
+	if err != nil {
+		return 0, err
+	}
+	defer j.Close()
+	return journaltest.Add(context.Background(), j, 0, data)
+}
+
+// wantDamage expects that the journal is refused by a reader, after a part of want at most, and by a writer, that nothing in
+// it was changed, and that a check finds it.
+func wantDamage(t *testing.T, dir string, want []string, what string) {
+	t.Helper()
+	before := tree(t, dir)
+	var damage *journal.DamageError
+	got, err := readAll(dir, filejournal.Options{})
+	if !errors.As(err, &damage) {
+		t.Errorf("%s: read %d records, %v; want damage", what, len(got), err)
+	} else if damage.Segment == "" || damage.Team != "team" {
+		t.Errorf("%s: %v does not say where", what, err)
+	}
+	if len(got) > len(want) || !slices.Equal(got, want[:len(got)]) {
+		t.Errorf("%s: read %q", what, got)
+	}
+	if seq, err := appendTo(dir, `0`, filejournal.Options{}); !errors.As(err, &damage) {
+		t.Errorf("%s: append: %d, %v; want damage", what, seq, err)
+	}
+	if h, err := filejournal.Check(dir); err != nil || len(h.Problems) == 0 {
+		t.Errorf("%s: check found nothing: %+v, %v", what, h, err)
+	}
+	if after := tree(t, dir); before != after {
+		t.Errorf("%s: something was changed:\n%s\n%s", what, before, after)
+	}
+}
+
+// tree is every file and what is in it.
+func tree(t testing.TB, dir string) string {
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			fmt.Fprintf(&b, "%s %q\n", path, read(t, path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestFlips changes every byte of every segment. All of it was acknowledged, so each time it is damage, and never a
+// wrong record.
+func TestFlips(t *testing.T) {
+	want := numbered(7)
+	dir := create(t, filejournal.Options{SegmentSize: 80}, want...)
+	paths, _ := filepath.Glob(filepath.Join(dir, "journal", "*.jsonl"))
+	if len(paths) < 3 {
+		t.Fatalf("%d segments", len(paths))
+	}
+	masks := []byte{0x01, 0x20, 0x80, 0x07}
+	if testing.Short() {
+		masks = masks[:1]
+	}
+	for _, path := range paths {
+		good := read(t, path)
+		for i := range good {
+			for _, mask := range masks {
+				bad := bytes.Clone(good)
+				bad[i] ^= mask
+				write(t, path, bad)
+				wantDamage(t, dir, want, fmt.Sprintf("%s, byte %d ^ %#x", filepath.Base(path), i, mask))
+			}
+		}
+		write(t, path, good)
+	}
+	if got, err := readAll(dir, filejournal.Options{}); err != nil || !slices.Equal(got, want) {
+		t.Errorf("whole again: %q, %v", got, err)
+	}
+}
+
+// TestTruncated cuts an acknowledged record off, wholly or in part.
+func TestTruncated(t *testing.T) {
+	want := numbered(3)
+	dir := create(t, filejournal.Options{}, want...)
+	path := segmentPath(dir, 1)
+	good := read(t, path)
+	for size := range len(good) {
+		write(t, path, good[:size])
+		wantDamage(t, dir, want, fmt.Sprintf("cut at byte %d", size))
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := appendTo(dir, `0`, filejournal.Options{}); err == nil {
+		t.Error("appended to a journal without its segment")
+	}
+}
+
+func TestMissingSegment(t *testing.T) {
+	want := numbered(7)
+	for i := range 3 {
+		dir := create(t, filejournal.Options{SegmentSize: 80}, want...)
+		paths, _ := filepath.Glob(filepath.Join(dir, "journal", "*.jsonl"))
+		if err := os.Remove(paths[i]); err != nil {
+			t.Fatal(err)
+		}
+		wantDamage(t, dir, want, "without "+filepath.Base(paths[i]))
+	}
+}
+
+// TestCutUnderHandle truncates the file under a handle that knows better.
+func TestCutUnderHandle(t *testing.T) {
+	dir := create(t, filejournal.Options{}, numbered(3)...)
+	j := open(t, dir, filejournal.Options{})
+	if got := journaltest.All(t, j, 0); len(got) != 3 {
+		t.Fatal(got)
+	}
+	path := segmentPath(dir, 1)
+	good := read(t, path)
+	write(t, path, good[:bytes.LastIndexByte(good[:len(good)-1], '\n')+1])
+	var damage *journal.DamageError
+	if seq, err := journaltest.Add(t.Context(), j, 3, `4`); !errors.As(err, &damage) {
+		t.Errorf("append: %d, %v", seq, err)
+	}
+}
+
+// TestTorn leaves every beginning of a record that was not acknowledged, as a writer leaves it that dies, with and without the
+// marker that says so.
+func TestTorn(t *testing.T) {
+	dir := create(t, filejournal.Options{}, numbered(2)...)
+	path := segmentPath(dir, 1)
+	good := read(t, path)
+	line := filejournal.AppendRecord(nil, 3, []byte(`{"n":3}`))
+	for _, marker := range []string{string(filejournal.FormatMarker(2)), "", "rubbish"} {
+		for cut := range line {
+			what := fmt.Sprintf("marker %q, %d bytes", marker, cut)
+			write(t, markerPath(dir), []byte(marker))
+			write(t, path, append(bytes.Clone(good), line[:cut]...))
+			if got, err := readAll(dir, filejournal.Options{}); err != nil || len(got) != 2 {
+				t.Errorf("%s: read %q, %v", what, got, err)
+			}
+			if got := read(t, path); len(got) != len(good)+cut {
+				t.Errorf("%s: a reader cut it", what)
+			}
+			if h, err := filejournal.Check(dir); err != nil || len(h.Torn) != min(cut, 1) || h.Last != 2 || (len(h.Problems) > 0) != (marker != string(filejournal.FormatMarker(2))) {
+				t.Errorf("%s: check: %+v, %v", what, h, err)
+			}
+			var reports []string
+			seq, err := appendTo(dir, `"new"`, filejournal.Options{Report: func(s string) { reports = append(reports, s) }})
+			if err != nil || seq != 3 {
+				t.Errorf("%s: append: %d, %v", what, seq, err)
+			}
+			if len(reports) != min(cut, 1) {
+				t.Errorf("%s: reports: %q", what, reports)
+			}
+			if cut > 0 {
+				aside := fmt.Sprintf("%s.torn-%d", path, len(good))
+				if got := read(t, aside); !bytes.Equal(got, line[:cut]) {
+					t.Errorf("%s: kept %q", what, got)
+				}
+				os.Remove(aside)
+			}
+			if got, err := readAll(dir, filejournal.Options{}); err != nil || !slices.Equal(got, append(numbered(2), `"new"`)) {
+				t.Errorf("%s: read %q, %v", what, got, err)
+			}
+		}
+	}
+}
+
+// TestBadWholeLine has a whole line that is bad at the end: torn where the marker says that nobody was told of it, damage
+// where there is no marker to say so.
+func TestBadWholeLine(t *testing.T) {
+	want := numbered(2)
+	dir := create(t, filejournal.Options{}, want...)
+	path := segmentPath(dir, 1)
+	good := read(t, path)
+	line := filejournal.AppendRecord(nil, 3, []byte(`{"n":3}`))
+	line[len(line)-4] ^= 1
+	write(t, path, append(bytes.Clone(good), line...))
+	if got, err := readAll(dir, filejournal.Options{}); err != nil || !slices.Equal(got, want) {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if seq, err := appendTo(dir, `3`, filejournal.Options{}); err != nil || seq != 3 {
+		t.Errorf("append: %d, %v", seq, err)
+	}
+	write(t, path, append(bytes.Clone(good), line...))
+	write(t, markerPath(dir), nil)
+	wantDamage(t, dir, want, "no marker")
+}
+
+func TestNewer(t *testing.T) {
+	dir := create(t, filejournal.Options{}, numbered(2)...)
+	path := segmentPath(dir, 1)
+	good := read(t, path)
+	newer := filejournal.AppendLine(nil, filejournal.KeyHeader, 2, []byte(`,"what":"ever"`))
+	write(t, path, append(newer, "something else\n"...))
+	if _, err := filejournal.Open(dir, filejournal.Options{}); !errors.Is(err, journal.ErrNewer) || !strings.Contains(err.Error(), "version 2") {
+		t.Errorf("open: %v", err)
+	}
+	if _, err := filejournal.Check(dir); !errors.Is(err, journal.ErrNewer) {
+		t.Errorf("check: %v", err)
+	}
+	write(t, path, good)
+	write(t, filepath.Join(dir, "state.json"), filejournal.AppendLine(nil, "cadre-state", 2))
+	j := open(t, dir, filejournal.Options{})
+	if _, err := j.Snapshot(t.Context()); !errors.Is(err, journal.ErrNewer) {
+		t.Errorf("snapshot: %v", err)
+	}
+}
+
+// TestSnapshotFlips changes every byte of a snapshot. It is passed over and said so, and the next one takes its place.
+func TestSnapshotFlips(t *testing.T) {
+	dir := create(t, filejournal.Options{}, numbered(4)...)
+	path := filepath.Join(dir, "state.json")
+	save := func(j *filejournal.Journal, seq int64) {
+		t.Helper()
+		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: seq, Data: []byte(`{"at":3}`)}); err != nil {
+			t.Error(err)
+		}
+	}
+	save(open(t, dir, filejournal.Options{}), 3)
+	good := read(t, path)
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 1
+		write(t, path, bad)
+		reports := 0
+		j, err := filejournal.Open(dir, filejournal.Options{Report: func(string) { reports++ }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := j.Snapshot(t.Context()); err != nil || s.Seq != 0 || s.Data != nil || reports != 1 {
+			t.Errorf("byte %d: %+v, %v, %d reports", i, s, err, reports)
+		}
+		save(j, 3)
+		if got := read(t, path); !bytes.Equal(got, good) {
+			t.Errorf("byte %d: saved %q", i, got)
+		}
+		j.Close()
+	}
+	// A snapshot ahead of the history shows that the history lost something.
+	whole := read(t, segmentPath(dir, 1))
+	write(t, segmentPath(dir, 1), whole[:len(whole)-2*len("{\"seq\":4,\"crc\":\"00000000\",\"data\":{\"n\":4}}\n")])
+	write(t, markerPath(dir), nil)
+	j := open(t, dir, filejournal.Options{})
+	var damage *journal.DamageError
+	if s, err := j.Snapshot(t.Context()); !errors.As(err, &damage) {
+		t.Errorf("a snapshot ahead: %+v, %v", s, err)
+	}
+}
+
+// TestMarkerFlips changes every byte of the marker. The history is whole, so nobody need care.
+func TestMarkerFlips(t *testing.T) {
+	dir := create(t, filejournal.Options{}, numbered(2)...)
+	good := read(t, markerPath(dir))
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 1
+		write(t, markerPath(dir), bad)
+		seq, err := appendTo(dir, `"more"`, filejournal.Options{})
+		if err != nil || seq != int64(3+i) {
+			t.Errorf("byte %d: append: %d, %v", i, seq, err)
+		}
+		if got := read(t, markerPath(dir)); !bytes.Equal(got, filejournal.FormatMarker(seq)) {
+			t.Errorf("byte %d: the marker says %q", i, got)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package filejournal_test
+
+const onLinux = false

@@ -1,0 +1,223 @@
+package filejournal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Mended is what [Mend] did.
+type Mended struct {
+	Last  int64    // the last record of the journal now
+	Hole  *Range   // records that are gone from the history; the snapshot has their effect, so the state lost nothing by them
+	Lost  *Range   // records at the end whose effect is lost too
+	Aside []string // the originals of what was changed or dropped
+}
+
+// Mend makes a damaged journal one that opens and appends. Nothing is deleted: the original of each file it changes is set aside
+// as <name>.damaged-<n>, and what can still be read in it is not lost to people.
+//
+// It keeps what loses least. Without a snapshot beyond the damage that is the history up to the first record that cannot be
+// read. With one, the state needs no record up to the snapshot's: the history is kept up to the damage, then has a hole
+// up to the snapshot, which the header of the segment after it records, and goes on with the records after the snapshot as far as
+// they can be read. A reader that starts from the snapshot loses nothing; one that would have to cross the hole is refused.
+//
+// A handle that was open all the while finds its journal gone. A mend that is interrupted leaves a journal that is still
+// damaged and can be mended again. A journal without a problem is left as it is.
+func Mend(ctx context.Context, dir string) (Mended, error) {
+	j := newHandle(dir, Options{})
+	defer j.closeFiles()
+	if err := j.openLocks(); err != nil {
+		return Mended{}, err
+	}
+	if j.writable != nil {
+		return Mended{}, j.writable
+	}
+	for _, l := range []*fileLock{j.writes, j.syncs, j.snapshots} {
+		if err := l.lock(ctx); err != nil {
+			return Mended{}, err
+		}
+		defer l.unlock()
+	}
+	if err := j.gone(); err != nil {
+		return Mended{}, err
+	}
+	s, err := survey(dir)
+	if err != nil {
+		return Mended{}, err
+	}
+	m := &mender{surveyed: s, ctx: ctx}
+	m.done.Last = s.health.Last
+	if len(s.health.Problems) == 0 {
+		return m.done, nil
+	}
+	return m.done, m.mend()
+}
+
+type mender struct {
+	*surveyed
+	ctx  context.Context
+	plan []planned
+	done Mended
+}
+
+// planned is a segment of the mended journal.
+type planned struct {
+	header
+	runs []keptRun
+}
+
+func (m *mender) mend() error {
+	m.makePlan()
+	for i := len(m.plan) - 1; i >= 0; i-- { // from the end, so that an interruption loses nothing that was kept
+		if err := m.ctx.Err(); err != nil {
+			return err
+		}
+		if err := m.write(m.plan[i], i == len(m.plan)-1); err != nil {
+			return err
+		}
+	}
+	for _, seg := range m.segments {
+		if !m.planned(seg.First) {
+			if err := m.setAside(seg.path, os.Rename); err != nil {
+				return err
+			}
+		}
+	}
+	path := filepath.Join(m.root, snapshotName)
+	if _, err := os.Stat(path); err == nil && (!m.snapshot || m.health.Snapshot > m.done.Last) {
+		if err := m.setAside(path, os.Rename); err != nil {
+			return err
+		}
+	}
+	// The marker after all it vouches for, and a new lock file last: it tells open handles that their files are not the journal's.
+	err := replaceFile(m.dir, markerName, func(w io.Writer) error {
+		_, err := w.Write(formatMarker(m.done.Last))
+		return err
+	}, nil)
+	if err != nil {
+		return err
+	}
+	return replaceFile(m.dir, lockName, func(io.Writer) error { return nil }, nil)
+}
+
+// makePlan decides what the mended journal consists of.
+func (m *mender) makePlan() {
+	last := m.health.Last
+	m.lay(1, m.keep(0, nil))
+	m.done.Last = last
+	if m.snapshot && m.health.Snapshot > last {
+		hole := Range{last + 1, m.health.Snapshot}
+		m.done.Hole = &hole
+		after := m.keep(hole.To, nil)
+		m.plan = append(m.plan, planned{header: header{Team: m.health.Team, First: hole.From, Hole: &hole}})
+		m.done.Last = hole.To
+		if n := len(after); n > 0 {
+			m.done.Last = after[n-1].To
+		}
+		m.lay(hole.To+1, after)
+	}
+	if m.health.Known > m.done.Last {
+		m.done.Lost = &Range{m.done.Last + 1, m.health.Known}
+	}
+	if len(m.plan) == 0 {
+		m.plan = []planned{{header: header{Team: m.health.Team, First: 1}}}
+	}
+}
+
+// lay puts runs into segments, the way they were.
+func (m *mender) lay(next int64, runs []keptRun) {
+	var from *surveyedSegment
+	for _, r := range runs {
+		opened := len(m.plan) > 0 && m.plan[len(m.plan)-1].runs == nil // a hole's segment takes the first runs
+		if r.From > next {
+			hole := Range{next, r.From - 1} // of an earlier mend
+			m.plan = append(m.plan, planned{header: header{Team: m.health.Team, First: next, Hole: &hole}})
+		} else if r.from != from && !opened {
+			m.plan = append(m.plan, planned{header: header{Team: m.health.Team, First: next}})
+		}
+		last := &m.plan[len(m.plan)-1]
+		last.runs = append(last.runs, r)
+		from, next = r.from, r.To+1
+	}
+	if from == nil {
+		return
+	}
+	for _, seg := range m.segments { // a segment or an earlier hole without records yet
+		if seg.First == next && len(seg.runs) == 0 && seg.Hole != nil {
+			m.plan = append(m.plan, planned{header: seg.header})
+		}
+	}
+}
+
+func (m *mender) planned(first int64) bool {
+	for _, p := range m.plan {
+		if p.First == first {
+			return true
+		}
+	}
+	return false
+}
+
+// write puts a planned segment in place, unless the one there is as planned.
+func (m *mender) write(p planned, last bool) error {
+	path := filepath.Join(m.dir, segmentName(p.First))
+	for _, seg := range m.segments {
+		if seg.First != p.First {
+			continue
+		}
+		whole := len(p.runs) == len(seg.runs) && len(seg.runs) <= 1 && (p.Hole == nil) == (seg.Hole == nil)
+		if whole && len(p.runs) == 1 {
+			whole = p.runs[0].run == seg.runs[0]
+		}
+		if whole && seg.clean && (last || seg.sealed) {
+			return nil
+		}
+		if err := m.setAside(path, os.Link); err != nil {
+			return err
+		}
+	}
+	return writeSegment(m.dir, p.header, func(w io.Writer) error {
+		end := p.First - 1
+		if p.Hole != nil {
+			end = p.Hole.To
+		}
+		for _, r := range p.runs {
+			f, err := os.Open(r.from.path)
+			if err != nil {
+				return err
+			}
+			_, err = io.Copy(w, io.NewSectionReader(f, r.off, r.end-r.off))
+			if err = errors.Join(err, f.Close()); err != nil {
+				return err
+			}
+			end = r.To
+		}
+		if last {
+			return nil
+		}
+		_, err := w.Write(appendLine(nil, keySeal, end))
+		return err
+	})
+}
+
+// setAside gives a file another name, besides its own with os.Link or instead of it with os.Rename.
+func (m *mender) setAside(path string, as func(from, to string) error) error {
+	for n := 1; ; n++ {
+		name := fmt.Sprintf("%s.damaged-%d", path, n)
+		if _, err := os.Lstat(name); err == nil {
+			continue
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := as(path, name); err != nil {
+			return err
+		}
+		m.done.Aside = append(m.done.Aside, name)
+		return nil
+	}
+}

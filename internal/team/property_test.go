@@ -1,0 +1,314 @@
+package team
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var (
+	propertyActors = []string{User, "lead", "ann", "bob", "cy", "dan", Host("h1"), Host("h2"), Host(""), "nobody"}
+	propertyNames  = []string{"lead", "ann", "bob", "cy", "dan", "Ann", "zoe"}
+)
+
+// drawCommand draws a command that is often sensible in the state: its ids are those of things that are there, or nearly.
+func drawCommand(t *rapid.T, s *State, n int) Command {
+	c := Command{ID: fmt.Sprint("c", n), Actor: rapid.SampledFrom(propertyActors).Draw(t, "actor"), At: Time(n * 10), Body: drawBody(t, s, Time(n*10))}
+	switch rapid.IntRange(0, 9).Draw(t, "guards") {
+	case 0:
+		c.Incarnation = rapid.Int64Range(1, 3).Draw(t, "incarnation")
+	case 1:
+		c.Lease = rapid.Int64Range(1, 3).Draw(t, "lease")
+	case 2:
+		c.ID = fmt.Sprint("c", rapid.IntRange(max(1, n-3), n).Draw(t, "id")) // often a repetition
+	}
+	if _, ok := c.Body.(*AttachMember); ok {
+		c.Actor = rapid.SampledFrom([]string{Host("h1"), Host("h2"), Host("h3")}).Draw(t, "host")
+	}
+	return c
+}
+
+func drawBody(t *rapid.T, s *State, now Time) Body {
+	name := rapid.SampledFrom(propertyNames)
+	maybe := rapid.SampledFrom(append([]string{"", "", ""}, propertyNames...))
+	task := rapid.Custom(func(t *rapid.T) string {
+		return strconv.Itoa(rapid.IntRange(1, len(s.tasks)+1).Draw(t, "task"))
+	})
+	tasks := rapid.Custom(func(t *rapid.T) []string {
+		return rapid.SliceOfN(task, 0, rapid.SampledFrom([]int{0, 0, 0, 1, 3}).Draw(t, "most")).Draw(t, "tasks")
+	})
+	word := rapid.SampledFrom([]string{"x", "some words", "ä😀\"\\\n", "bad\xff", ""})
+	priority := rapid.SampledFrom(append([]string{"", "soon"}, Priorities...))
+	fence := rapid.Int64Range(0, 5)
+	some := rapid.Bool()
+	deadline := rapid.Custom(func(t *rapid.T) Time { return now + Time(rapid.Int64Range(-10, 200).Draw(t, "ahead")) })
+	request := func(kind string) *rapid.Generator[string] {
+		return rapid.Custom(func(t *rapid.T) string {
+			known := []string{kind + "-1@ann"}
+			for i := range s.members {
+				known = append(known, s.members[i].Shutdown.Request, s.members[i].Plan.Request)
+			}
+			for _, p := range s.permissions {
+				known = append(known, p.Request, p.Request)
+			}
+			return rapid.SampledFrom(known).Draw(t, "request")
+		})
+	}
+	text := func(g *rapid.Generator[string]) *string {
+		if !some.Draw(t, "set") {
+			return nil
+		}
+		v := g.Draw(t, "value")
+		return &v
+	}
+	switch rapid.SampledFrom(bodyWeights).Draw(t, "body") {
+	case "CreateTeam":
+		return &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", Budget: Budget{Tokens: rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens")}}
+	case "SetStatus":
+		return &SetStatus{Status: rapid.SampledFrom([]TeamStatus{TeamActive, TeamConsolidating, TeamComplete, TeamAborted}).Draw(t, "status")}
+	case "CleanUp":
+		return &CleanUp{Force: some.Draw(t, "force")}
+	case "SetDelegate":
+		return &SetDelegate{On: some.Draw(t, "on")}
+	case "SetBudget":
+		return &SetBudget{Budget: Budget{Tokens: rapid.Int64Range(-1, 20000).Draw(t, "tokens")}}
+	case "ReportUsage":
+		return &ReportUsage{Member: name.Draw(t, "member"), Task: rapid.OneOf(rapid.Just(""), task).Draw(t, "task"), Usage: Usage{InputTokens: rapid.Int64Range(-1, 500).Draw(t, "tokens")}}
+	case "CheckBudget":
+		return &CheckBudget{}
+	case "RejectByHook":
+		return &RejectByHook{Hook: rapid.SampledFrom(hookEvents).Draw(t, "hook"), Member: name.Draw(t, "member"), Task: task.Draw(t, "task"), Feedback: word.Draw(t, "feedback")}
+	case "SpawnMember":
+		return &SpawnMember{Name: name.Draw(t, "name"), Agent: rapid.SampledFrom([]string{"shell", External}).Draw(t, "agent"), Role: rapid.SampledFrom([]string{"", "r"}).Draw(t, "role"), PlanApproval: some.Draw(t, "plan")}
+	case "AttachMember":
+		return &AttachMember{Member: name.Draw(t, "member"), From: rapid.SampledFrom([]string{"", "h1", "h2"}).Draw(t, "from")}
+	case "DetachMember":
+		return &DetachMember{Member: name.Draw(t, "member"), Reason: word.Draw(t, "reason")}
+	case "ReportStarted":
+		return &ReportStarted{Member: name.Draw(t, "member"), Session: word.Draw(t, "session")}
+	case "ReportStatus":
+		return &ReportStatus{Member: name.Draw(t, "member"), Status: rapid.SampledFrom([]MemberStatus{Active, Idle, Blocked, Stopped}).Draw(t, "status"), Report: word.Draw(t, "report")}
+	case "ReportStopped":
+		return &ReportStopped{Member: name.Draw(t, "member"), Reason: word.Draw(t, "reason")}
+	case "ReportFailed":
+		return &ReportFailed{Member: name.Draw(t, "member"), Reason: word.Draw(t, "reason")}
+	case "SetMode":
+		return &SetMode{Member: name.Draw(t, "member"), Mode: rapid.SampledFrom(PermissionModes).Draw(t, "mode")}
+	case "RequestShutdown":
+		return &RequestShutdown{Member: name.Draw(t, "member"), Deadline: deadline.Draw(t, "deadline")}
+	case "AnswerShutdown":
+		return &AnswerShutdown{Member: maybe.Draw(t, "member"), Request: request("shutdown").Draw(t, "request"), Approved: some.Draw(t, "approved")}
+	case "WithdrawShutdown":
+		return &WithdrawShutdown{Member: name.Draw(t, "member")}
+	case "ExpireShutdown":
+		return &ExpireShutdown{Member: name.Draw(t, "member")}
+	case "SubmitPlan":
+		return &SubmitPlan{Member: maybe.Draw(t, "member"), Plan: word.Draw(t, "plan")}
+	case "AnswerPlan":
+		return &AnswerPlan{Request: request("plan").Draw(t, "request"), Approved: some.Draw(t, "approved"), Feedback: word.Draw(t, "feedback")}
+	case "RequestPermission":
+		return &RequestPermission{Member: maybe.Draw(t, "member"), Tool: "Bash", Input: word.Draw(t, "input"), Deadline: deadline.Draw(t, "deadline")}
+	case "AnswerPermission":
+		return &AnswerPermission{Request: request("permission").Draw(t, "request"), Allow: some.Draw(t, "allow")}
+	case "ExpirePermission":
+		return &ExpirePermission{Request: request("permission").Draw(t, "request")}
+	case "CreateTask":
+		return &CreateTask{Subject: word.Draw(t, "subject"), Owner: maybe.Draw(t, "owner"), Role: rapid.SampledFrom([]string{"", "", "r"}).Draw(t, "role"), BlockedBy: tasks.Draw(t, "blocked"), Priority: priority.Draw(t, "priority"),
+			Retries: rapid.Int64Range(0, 1).Draw(t, "retries"), Metadata: map[string]json.RawMessage{word.Draw(t, "key"): json.RawMessage(` {"a": [1 ,2]}`)}}
+	case "UpdateTask":
+		return &UpdateTask{Task: task.Draw(t, "task"), Subject: text(word), Owner: text(maybe), Priority: text(priority), Metadata: map[string]json.RawMessage{word.Draw(t, "key"): json.RawMessage(rapid.SampledFrom([]string{"null", "1"}).Draw(t, "value"))},
+			AddBlockedBy: tasks.Draw(t, "add"), RemoveBlockedBy: tasks.Draw(t, "remove"), AddBlocks: tasks.Draw(t, "addBlocks"), RemoveBlocks: tasks.Draw(t, "removeBlocks")}
+	case "ClaimTask":
+		return &ClaimTask{Task: rapid.OneOf(rapid.Just(""), task).Draw(t, "task"), Member: maybe.Draw(t, "member")}
+	case "CompleteTask":
+		return &CompleteTask{Task: task.Draw(t, "task"), Member: maybe.Draw(t, "member"), Fence: fence.Draw(t, "fence"), Result: word.Draw(t, "result")}
+	case "FailTask":
+		return &FailTask{Task: task.Draw(t, "task"), Member: maybe.Draw(t, "member"), Fence: fence.Draw(t, "fence"), Reason: word.Draw(t, "reason")}
+	case "ReleaseTask":
+		return &ReleaseTask{Task: task.Draw(t, "task"), Member: maybe.Draw(t, "member"), Fence: fence.Draw(t, "fence")}
+	case "DeleteTask":
+		return &DeleteTask{Task: task.Draw(t, "task")}
+	case "SendMessage":
+		return &SendMessage{To: name.Draw(t, "to"), Body: word.Draw(t, "text")}
+	case "Broadcast":
+		return &Broadcast{Body: word.Draw(t, "text")}
+	case "ReceiveMessages":
+		return &ReceiveMessages{Member: maybe.Draw(t, "member"), Max: rapid.IntRange(0, 2).Draw(t, "most"), Seqs: rapid.SampledFrom([][]int64{nil, nil, {s.messageSeq, s.messageSeq}, {s.messageSeq, 1}}).Draw(t, "seqs")}
+	}
+	return &MarkRead{Member: maybe.Draw(t, "member"), Through: rapid.Int64Range(0, s.messageSeq+1).Draw(t, "through")}
+}
+
+// bodyWeights has each kind of command as often as it is to be drawn: the end of a team only now and then.
+var bodyWeights = func() []string {
+	var all []string
+	for name := range bodies {
+		n := map[string]int{"CreateTeam": 1, "SetStatus": 1, "CleanUp": 1, "ReportFailed": 2, "ReportStopped": 2, "SetBudget": 2, "CreateTask": 10, "UpdateTask": 10, "ClaimTask": 12, "CompleteTask": 10, "SendMessage": 8, "Broadcast": 4, "ReceiveMessages": 8, "AttachMember": 6, "SpawnMember": 6}[name]
+		for range max(n, 3) {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}()
+
+// founded is a team with a few members, from which random histories start.
+func founded(t fataler) (*State, []*Record) {
+	s := &State{}
+	var records []*Record
+	for i, c := range []Command{
+		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d"}},
+		{Actor: "lead", Body: &SpawnMember{Name: "ann", Agent: External, Role: "r"}},
+		{Actor: "lead", Body: &SpawnMember{Name: "bob", Agent: "shell", PlanApproval: true}},
+		{Actor: Host("h1"), Body: &AttachMember{Member: "bob"}},
+	} {
+		c.ID = fmt.Sprint("found", i)
+		d, err := Decide(s, c)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		s.Apply(d.Record)
+		records = append(records, d.Record)
+	}
+	return s, records
+}
+
+func TestRandomHistories(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, records := founded(t)
+		model := newModel(s)
+		steps := rapid.IntRange(1, 120).Draw(t, "steps")
+		for n := 1; n <= steps; n++ {
+			c := drawCommand(t, s, n)
+			before := string(AppendSnapshot(nil, s))
+			d, err := Decide(s, c)
+			if after := string(AppendSnapshot(nil, s)); after != before {
+				t.Fatalf("%+v changed the state from\n%s\nto\n%s", c.Body, before, after)
+			}
+			if err != nil && CodeOf(err) == "" {
+				t.Fatalf("the refusal has no code: %v", err)
+			}
+			model.judge(t, c, d, err)
+			if d.Record == nil {
+				continue
+			}
+			if again := recoded(t, d.Record); !reflect.DeepEqual(again, d.Record) {
+				t.Fatalf("the record is read as\n%s\nand was\n%s", AppendRecord(nil, again), AppendRecord(nil, d.Record))
+			}
+			if !s.Apply(d.Record) || s.Apply(d.Record) {
+				t.Fatalf("the record %d was applied never or twice", d.Record.Seq)
+			}
+			records = append(records, d.Record)
+			model.apply(t, d.Record)
+			if err := invariants(s); err != nil {
+				t.Fatalf("after %T %+v: %v", c.Body, c.Body, err)
+			}
+			model.compare(t, s)
+			s.Wants(c.At)
+		}
+		// Any prefix applied again changes nothing; a snapshot anywhere and the rest give the same as the whole.
+		want := string(AppendSnapshot(nil, s))
+		for _, r := range records[:rapid.IntRange(0, len(records)).Draw(t, "prefix")] {
+			if s.Apply(r) {
+				t.Fatalf("record %d was applied again", r.Seq)
+			}
+		}
+		cut := rapid.IntRange(0, len(records)).Draw(t, "cut")
+		again := &State{}
+		for i, r := range records {
+			if i == cut {
+				again = reopened(t, again)
+			}
+			again.Apply(recoded(t, r))
+		}
+		for how, other := range map[string]*State{"applied again": s, "replayed": again, "reopened": reopened(t, s)} {
+			if got := string(AppendSnapshot(nil, other)); got != want {
+				t.Fatalf("%s:\n%s\nwant\n%s", how, got, want)
+			}
+			if err := invariants(other); err != nil {
+				t.Fatalf("%s: %v", how, err)
+			}
+		}
+	})
+}
+
+// TestApplyTakesAnything applies records to states that they were not decided on.
+func TestApplyTakesAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &State{}
+		if rapid.Bool().Draw(t, "founded") {
+			s, _ = founded(t)
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "records") {
+			r := &Record{Seq: s.Seq() + 1, ID: "x", Actor: rapid.SampledFrom(propertyActors).Draw(t, "actor")}
+			for range rapid.IntRange(1, 3).Draw(t, "events") {
+				r.Events = append(r.Events, drawEvent(t))
+			}
+			s.Apply(recoded(t, r))
+			again := reopened(t, s)
+			if got, want := string(AppendSnapshot(nil, again)), string(AppendSnapshot(nil, s)); got != want {
+				t.Fatalf("reopened:\n%s\nwant\n%s", got, want)
+			}
+			if s.counts != again.counts || !reflect.DeepEqual(s.Claimable(""), again.Claimable("")) {
+				t.Fatalf("what is derived differs after %s", AppendRecord(nil, r))
+			}
+			s.Wants(1000)
+			c := drawCommand(t, s, 1)
+			c.ID = "probe"
+			Decide(s, c)
+		}
+	})
+}
+
+// drawEvent draws any event, its fields nearly at random.
+func drawEvent(t *rapid.T) Event {
+	kinds := slices.Sorted(func(yield func(string) bool) {
+		for k := range kinds {
+			if !yield(k) {
+				return
+			}
+		}
+	})
+	kind := rapid.SampledFrom(kinds).Draw(t, "kind")
+	e := eventOf(kind)
+	scramble(t, reflect.ValueOf(e).Elem())
+	return e
+}
+
+func eventOf(kind string) Event { return kinds[kind]() }
+
+var scrambledTexts = []string{"", "lead", "ann", "bob", "1", "2", "3", "4", "pending", "in_progress", "completed", "deleted", "active", "stopped", "failed", "shutting_down", "idle", "high", "shutdown-1@ann", "@user", "h1", "t", "x\xff"}
+
+func scramble(t *rapid.T, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if rapid.Bool().Draw(t, "set") {
+			v.Set(reflect.New(v.Type().Elem()))
+			scramble(t, v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				scramble(t, v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		n := rapid.IntRange(0, 3).Draw(t, "len")
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+		for i := range n {
+			scramble(t, v.Index(i))
+		}
+	case reflect.Map:
+		v.Set(reflect.ValueOf(map[string]json.RawMessage{"k": json.RawMessage("null"), "l": json.RawMessage("[1]")}))
+	case reflect.String:
+		v.SetString(rapid.SampledFrom(scrambledTexts).Draw(t, "text"))
+	case reflect.Int64:
+		v.SetInt(rapid.Int64Range(-1, 6).Draw(t, "number"))
+	case reflect.Bool:
+		v.SetBool(rapid.Bool().Draw(t, "bool"))
+	}
+}

@@ -1,0 +1,88 @@
+package teams
+
+import (
+	"errors"
+	"os"
+
+	"cadre/internal/desk"
+	"cadre/internal/journal"
+	"cadre/internal/team"
+)
+
+// Code classifies a refusal. It is an error itself, to be asked for with [errors.Is]:
+//
+//	if errors.Is(err, teams.Conflict) { … }
+type Code string
+
+func (c Code) Error() string { return string(c) }
+
+// The codes of an [Error].
+const (
+	Invalid   Code = "invalid"   // it makes no sense in any state
+	NotFound  Code = "not_found" // the team has no such member, task, message or request; or there is no team
+	Taken     Code = "taken"     // the name of something new is in use; the text proposes a free one
+	Denied    Code = "denied"    // this actor may not do this, now or later
+	Conflict  Code = "conflict"  // somebody else was faster: the claim or request is not the actor's any more
+	NotReady  Code = "not_ready" // refused in the present state, possible in a later one
+	Nothing   Code = "nothing"   // there is no task to claim
+	TooLarge  Code = "too_large" // over a limit
+	Exhausted Code = "exhausted" // the team's budget is spent
+	Finished  Code = "finished"  // the team is complete, aborted or cleaned up, or the member has ended
+	Rejected  Code = "rejected"  // a hook said no; the text is its feedback
+	Failed    Code = "failed"    // a session could not be started
+)
+
+// Error is a refusal. Its text says what is wrong and what to do next.
+type Error struct {
+	Code Code
+	Text string
+	// Final is set with the code Rejected when the same thing was rejected so often in a row that the lead was told: to try
+	// again is a loop.
+	Final bool
+
+	cause error
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Is reports whether target is the error's [Code].
+func (e *Error) Is(target error) bool { return target == e.Code }
+
+// Unwrap returns what the refusal was made from, which may be nil.
+func (e *Error) Unwrap() error { return e.cause }
+
+func refuse(code Code, text string) error { return &Error{Code: code, Text: text} }
+
+// public gives an error of the packages below its public form. Errors that are no refusals stay as they are.
+func public(err error) error {
+	if _, done := errors.AsType[*Error](err); err == nil || done {
+		return err
+	}
+	if errors.Is(err, journal.ErrGone) {
+		return &Error{Code: Finished, Text: err.Error(), cause: err}
+	}
+	code := team.CodeOf(err)
+	if code == "" {
+		return err
+	}
+	e := &Error{Code: Code(code), Text: err.Error(), cause: err}
+	if r, ok := errors.AsType[*desk.Rejected](err); ok {
+		e.Final = r.Final()
+	}
+	return e
+}
+
+// Variable is the environment variable of the feature gate.
+const Variable = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"
+
+// ErrDisabled is returned by [New] when Options.Gate is set and the feature is not enabled.
+var ErrDisabled = errors.New("agent teams are not enabled; set " + Variable + "=1")
+
+// Enabled reports whether agent teams are enabled in an environment: whether [Variable] is 1. A nil getenv stands for
+// os.Getenv.
+func Enabled(getenv func(string) string) bool {
+	if getenv == nil {
+		getenv = os.Getenv
+	}
+	return getenv(Variable) == "1"
+}

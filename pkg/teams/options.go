@@ -1,0 +1,138 @@
+package teams
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/shell"
+	"cadre/internal/home"
+	"cadre/internal/team"
+)
+
+// Options of a [Manager]. The zero Options are the lead of teams in the user's own folders, who can spawn shell and
+// external teammates.
+type Options struct {
+	// Home is the folder in which teams are kept; "" for $CADRE_HOME, else ~/.cadre.
+	Home string
+	// ClaudeHome is Claude Code's folder, where teams/<team>/config.json and tasks/<team>/ show the team to that program, and
+	// whose settings.json can have hooks; "" for $CLAUDE_CONFIG_DIR, else ~/.claude.
+	ClaudeHome string
+	// Memory, when not nil, keeps the teams in memory, for tests and for programs that need them no longer than they run.
+	// Home and ClaudeHome are not used then, nothing is shown to Claude Code, and of the hooks only the functions run.
+	Memory *Memory
+
+	// Dir is where teams work unless their TeamConfig says otherwise; "" for the current directory.
+	Dir string
+	// As is the teammate that this manager acts as, in a team opened with OpenTeam; "" for the lead. A teammate's manager
+	// cannot create a team, spawn, shut down or clean up, and runs no sessions. A program that a shell teammate runs finds
+	// its member's name in $CADRE_MEMBER_NAME and its team's in $CADRE_TEAM.
+	As string
+
+	// Agents are your own agents, by the name that Spawn.Agent uses; shell and external are there without it.
+	Agents map[string]Agent
+	// Env is added to the environment of the commands of shell teammates, each as "name=value".
+	Env []string
+
+	// Hooks are functions around what a team does; see [Hooks].
+	Hooks Hooks
+	// NoSettingsHooks turns the commands in settings.json files off. A project's own hooks also need to be trusted once, with
+	// the command cadre trust.
+	NoSettingsHooks bool
+
+	// Gate makes New fail with ErrDisabled unless the feature is enabled in the process's environment; see [Enabled].
+	Gate bool
+
+	// ShutdownWithin is what ShutdownTeammate gives a teammate to end before it is ended; 0 for 30 s.
+	ShutdownWithin time.Duration
+	// StopGrace is what a session gets for the friendly part of its end, once that is decided; 0 for 5 s.
+	StopGrace time.Duration
+
+	// Log is told what is worth knowing and no error, from any goroutine; nil for nobody.
+	Log func(string)
+}
+
+const defaultShutdownWithin = 30 * time.Second
+
+// Validate reports what is wrong with the options.
+func (o Options) Validate() error {
+	for name, a := range o.Agents {
+		switch {
+		case name == "" || a == nil:
+			return fmt.Errorf("teams: agent %q: an agent needs a name and a value", name)
+		case name == External:
+			return errors.New("teams: an agent cannot be named external: that is a member without a session")
+		}
+	}
+	switch {
+	case o.ShutdownWithin < 0 || o.StopGrace < 0:
+		return errors.New("teams: ShutdownWithin and StopGrace cannot be negative")
+	case o.As != "" && !team.ValidName(o.As):
+		return fmt.Errorf("teams: As %q is not the name of a member", o.As)
+	}
+	return nil
+}
+
+// withDefaults checks the options and fills in what was left out.
+func (o Options) withDefaults() (Options, error) {
+	if err := o.Validate(); err != nil {
+		return o, err
+	}
+	if o.Gate && !Enabled(os.Getenv) {
+		return o, ErrDisabled
+	}
+	if o.ShutdownWithin == 0 {
+		o.ShutdownWithin = defaultShutdownWithin
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	var err error
+	o.Dir, err = filepath.Abs(o.Dir)
+	return o, err
+}
+
+// place is where the options say that teams are kept.
+func (o Options) place() (place, error) {
+	if o.Memory != nil {
+		return o.Memory, nil
+	}
+	var h home.Home
+	var err error
+	if o.Home == "" || o.ClaudeHome == "" {
+		if h, err = home.Find(); err != nil {
+			return nil, err
+		}
+	}
+	for _, folder := range []struct {
+		to  *string
+		set string
+	}{{&h.Root, o.Home}, {&h.Claude, o.ClaudeHome}} {
+		if folder.set == "" {
+			continue
+		}
+		if *folder.to, err = filepath.Abs(folder.set); err != nil {
+			return nil, err
+		}
+	}
+	return disk{h}, nil
+}
+
+// agents are all that a host of this manager can run sessions of.
+func (o Options) agents() map[string]agent.Agent {
+	all := map[string]agent.Agent{Shell: shell.Agent{}}
+	for name, a := range o.Agents {
+		all[name] = plug{a}
+	}
+	return all
+}
+
+func (o Options) agentNames() []string {
+	names := slices.Sorted(maps.Keys(o.agents()))
+	return append(names, External)
+}

@@ -1,0 +1,125 @@
+package teams
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"cadre/internal/claudefs"
+	"cadre/internal/home"
+	"cadre/internal/journal"
+	"cadre/internal/journal/memjournal"
+	"cadre/internal/team"
+)
+
+// place is where teams are kept.
+type place interface {
+	// create makes the team with these commands as its beginning, or refuses a name that is taken.
+	create(name string, commands []team.Command) error
+	// open opens a team. log is told what was mended on the way.
+	open(name string, log func(string)) (*room, error)
+}
+
+// room is one team in its place, opened.
+type room struct {
+	journal journal.Journal
+	hosts   string // folder of the team's hosts
+	project func(context.Context, journal.Journal, *team.State) error
+	leave   func()       // to be called once the journal is closed
+	remove  func() error // removes the team from its place
+}
+
+// disk keeps teams in the folders of the cadre program.
+type disk struct{ home.Home }
+
+// markFile, in a team's folder, says what of it Claude Code was shown.
+const markFile = "claude.mark"
+
+func (d disk) create(name string, commands []team.Command) error { return d.Create(name, commands) }
+
+func (d disk) open(name string, log func(string)) (*room, error) {
+	j, dir, err := d.Open(name, log)
+	if err != nil {
+		return nil, err
+	}
+	projector := &claudefs.Projector{Claude: d.Claude, Mark: filepath.Join(dir, markFile)}
+	return &room{journal: j, hosts: filepath.Join(dir, "hosts"), project: projector.Project,
+		leave: func() {}, remove: func() error { return d.Remove(dir) }}, nil
+}
+
+// Memory keeps teams in memory. The zero Memory is empty and ready for use; managers that have it in common see the same
+// teams, as processes do that have a folder in common. What shell teammates need of the disk is in a temporary folder,
+// while a manager has the team open.
+type Memory struct {
+	mu    sync.Mutex
+	teams map[string]*memoryTeam
+}
+
+type memoryTeam struct {
+	store *memjournal.Store
+	hosts string // the temporary folder, while there are users
+	users int
+}
+
+func (m *Memory) create(name string, commands []team.Command) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.teams[name] != nil {
+		return refuse(Taken, fmt.Sprintf("there is a team named %s already; take another name, or clean that one up", name))
+	}
+	state := &team.State{}
+	var records [][]byte
+	for _, c := range commands {
+		decision, err := team.Decide(state, c)
+		if err != nil {
+			return err
+		}
+		if decision.Record != nil {
+			records = append(records, team.AppendRecord(nil, decision.Record))
+			state.Apply(decision.Record)
+		}
+	}
+	if m.teams == nil {
+		m.teams = map[string]*memoryTeam{}
+	}
+	m.teams[name] = &memoryTeam{store: memjournal.New(name, records...)}
+	return nil
+}
+
+func (m *Memory) open(name string, _ func(string)) (*room, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.teams[name]
+	if t == nil {
+		return nil, refuse(NotFound, fmt.Sprintf("there is no team %s in this memory", name))
+	}
+	if t.users == 0 {
+		dir, err := os.MkdirTemp("", "cadre-"+name+"-")
+		if err != nil {
+			return nil, err
+		}
+		t.hosts = dir
+	}
+	t.users++
+	return &room{journal: t.store.Open(), hosts: t.hosts, leave: func() { m.leave(t) }, remove: func() error { return m.remove(name, t) }}, nil
+}
+
+func (m *Memory) leave(t *memoryTeam) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t.users--; t.users == 0 {
+		os.RemoveAll(t.hosts)
+	}
+}
+
+func (m *Memory) remove(name string, t *memoryTeam) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.teams[name] == t {
+		delete(m.teams, name)
+	}
+	t.store.Remove()
+	return nil
+}

@@ -1,0 +1,243 @@
+package teams
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"cadre/internal/team"
+)
+
+// The agents that are always there.
+const (
+	External = team.External // no session: a person or a program acts as the member
+	Shell    = team.Shell    // runs the commands of tasks, see NewTask.Run
+)
+
+// User is the name under which the human whose team it is sends messages and gives orders.
+const User = team.User
+
+// TeamStatus is where a team is in its life.
+type TeamStatus string
+
+// The states of a team.
+const (
+	TeamPending       TeamStatus = "pending" // no teammate yet
+	TeamActive        TeamStatus = "active"
+	TeamConsolidating TeamStatus = "consolidating" // the lead puts the results together
+	TeamComplete      TeamStatus = "complete"
+	TeamAborted       TeamStatus = "aborted"
+)
+
+// MemberStatus is what a member's session does.
+type MemberStatus string
+
+// The states of a member.
+const (
+	MemberSpawning     MemberStatus = "spawning" // its session is yet to be started
+	MemberActive       MemberStatus = "active"
+	MemberIdle         MemberStatus = "idle"
+	MemberBlocked      MemberStatus = "blocked"       // waits for an answer
+	MemberShuttingDown MemberStatus = "shutting_down" // agreed to stop, its session is ending
+	MemberStopped      MemberStatus = "stopped"       // ended as it was asked to
+	MemberFailed       MemberStatus = "failed"        // ended by itself
+)
+
+// Running reports whether a member in this state has, or is to have, a session.
+func (s MemberStatus) Running() bool { return team.MemberStatus(s).Running() }
+
+// TaskStatus is what became of a task.
+type TaskStatus string
+
+// The states of a task.
+const (
+	TaskPending    TaskStatus = "pending"
+	TaskInProgress TaskStatus = "in_progress"
+	TaskCompleted  TaskStatus = "completed"
+	TaskDeleted    TaskStatus = "deleted"
+)
+
+// Usage counts what models were asked to do, by the agents' own figures.
+type Usage struct {
+	InputTokens      int64
+	OutputTokens     int64
+	CacheReadTokens  int64
+	CacheWriteTokens int64
+	CostMicroUSD     int64 // millionths of a US dollar; 0 where the agent does not say
+}
+
+// Budget is what a team may spend at most; zero fields are without limit. Once it is spent nothing more is started and
+// running sessions are ended.
+type Budget struct {
+	Tokens       int64
+	CostMicroUSD int64         // millionths of a US dollar
+	Time         time.Duration // since the team was created, in whole milliseconds
+}
+
+// Info is what holds for a team as a whole.
+type Info struct {
+	ID        string // unique for ever, while the name can be used again
+	Name      string
+	Status    TeamStatus
+	Goal      string
+	Dir       string // where its members work; absolute
+	Lead      string
+	Delegate  bool // the lead may only coordinate
+	Budget    Budget
+	Exhausted string // which budget was spent: tokens, cost or time; "" while none is
+	Report    string // where the lead's report is, once there is one
+	Usage     Usage  // of all members together
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Member is the lead or a teammate, as it is at the moment.
+type Member struct {
+	Name           string
+	Agent          string
+	Model          string
+	Role           string
+	Prompt         string
+	Status         MemberStatus
+	Incarnation    int64  // counts its sessions, from 1
+	PermissionMode string // default, acceptEdits, auto, bypassPermissions, dontAsk or plan
+	Plan           Plan
+	Shutdown       string // id of the request to end that waits for it; "" for none
+	Session        string // the agent's own id of its session, for resuming it
+	Summary        string // what it said it is doing, or why it ended
+	Undelivered    int    // messages that wait for it
+	JoinedAt       time.Time
+	Usage          Usage
+}
+
+// Plan is the approval of a member's plan.
+type Plan struct {
+	Required bool   // it may write nothing before a plan is approved
+	State    string // "", submitted, approved or rejected
+	Request  string // id of the last submission
+	Text     string // the plan, while it waits for an answer
+	Feedback string // the lead's answer
+}
+
+// Task is a piece of work on the team's list.
+type Task struct {
+	ID          string // "1", "2", …; never used again
+	Subject     string
+	Description string
+	ActiveForm  string // the subject as what is being done: "Fixing the parser"
+	Status      TaskStatus
+	Owner       string   // who holds it, or for whom it is meant
+	Role        string   // only members of this role take it; "" for any
+	BlockedBy   []string // ids of the tasks that it comes after
+	Blocks      []string
+	Waiting     []string // those of BlockedBy that are still open: while there is one, the task cannot be claimed
+	Priority    string   // low, medium, high or critical
+	Run         string   // command for a shell member
+	Timeout     time.Duration
+	Retries     int    // failed attempts after which it is tried again
+	Attempts    int    // claims so far
+	Failures    int    // attempts that failed
+	Failure     string // why the last attempt failed
+	GivenUp     bool   // it failed too often and is only claimed by its id
+	Result      string
+	Metadata    map[string]json.RawMessage
+	CreatedBy   string
+	CompletedBy string
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	StartedAt   time.Time // zero before the first claim
+	CompletedAt time.Time // zero until it is completed
+	Usage       Usage
+}
+
+// Message is one entry of the mailbox. Who sends one fills in To, Body, and if they matter Intent and Priority.
+type Message struct {
+	Seq        int64 // its id, and its place in the order
+	From       string
+	To         string   // "*" for a broadcast
+	Recipients []string // of a broadcast
+	Type       string   // message, broadcast, or one of the Message constants
+	Intent     string   // info, question, challenge, resolution, or ""
+	Priority   string   // normal or urgent; "" for normal
+	Body       string   // at most 1 MiB
+	Ref        string   // id of the request or task that it is about
+	SentAt     time.Time
+}
+
+// Types of messages that the team itself sends, or that come with a request.
+const (
+	MessageSystem             = team.TypeSystem             // from the team itself
+	MessageIdle               = team.TypeIdle               // to the lead: a teammate went idle
+	MessageShutdownRequest    = team.TypeShutdownRequest    // to be answered with [Teammate.AnswerShutdown] and Ref
+	MessageShutdownResponse   = team.TypeShutdownResponse   // to the lead
+	MessagePlanRequest        = team.TypePlanRequest        // to the lead, for [Team.ApprovePlan] and [Team.RejectPlan] with Ref
+	MessagePlanResponse       = team.TypePlanResponse       // to the teammate
+	MessagePermissionRequest  = team.TypePermissionRequest  // to the lead, for [Team.AnswerPermission] with Ref
+	MessagePermissionResponse = team.TypePermissionResponse // to the teammate
+	MessageTaskAssignment     = team.TypeTaskAssignment     // a task is meant for the recipient; Ref is its id
+)
+
+// Permission is a member's request that waits for an answer.
+type Permission struct {
+	Request  string // its id
+	Member   string
+	Tool     string
+	Input    string // what the tool would be given, as JSON
+	Deadline time.Time
+}
+
+func clock(t team.Time) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(t)).UTC()
+}
+
+func millis(t time.Time) team.Time { return team.Time(t.UnixMilli()) }
+
+func infoOf(t team.Team) Info {
+	return Info{ID: t.ID, Name: t.Name, Status: TeamStatus(t.Status), Goal: t.Goal, Dir: t.Dir, Lead: t.Lead, Delegate: t.Delegate,
+		Budget: budgetOf(t.Budget), Exhausted: t.Exhausted, Report: t.Report, Usage: Usage(t.Usage),
+		CreatedAt: clock(t.CreatedAt), UpdatedAt: clock(t.UpdatedAt)}
+}
+
+func budgetOf(b team.Budget) Budget {
+	return Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: time.Duration(b.Millis) * time.Millisecond}
+}
+
+func (b Budget) core() team.Budget {
+	return team.Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Millis: b.Time.Milliseconds()}
+}
+
+func memberOf(m team.Member) Member {
+	return Member{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt, Status: MemberStatus(m.Status),
+		Incarnation: m.Incarnation, PermissionMode: m.PermissionMode, Plan: Plan(m.Plan), Shutdown: m.Shutdown.Request,
+		Session: m.Session, Summary: m.Summary, Undelivered: len(m.Inbox), JoinedAt: clock(m.JoinedAt), Usage: Usage(m.Usage)}
+}
+
+func taskOf(t team.Task) Task {
+	return Task{ID: t.ID, Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Status: TaskStatus(t.Status),
+		Owner: t.Owner, Role: t.Role, BlockedBy: slices.Clone(t.BlockedBy), Blocks: slices.Clone(t.Blocks), Waiting: slices.Clone(t.Blocked()),
+		Priority: t.Priority, Run: t.Run, Timeout: time.Duration(t.TimeoutMS) * time.Millisecond, Retries: int(t.Retries),
+		Attempts: int(t.Attempts), Failures: int(t.Failures), Failure: t.Failure, GivenUp: t.GivenUp(), Result: t.Result,
+		Metadata: maps.Clone(t.Metadata), CreatedBy: t.CreatedBy, CompletedBy: t.CompletedBy, CreatedAt: clock(t.CreatedAt),
+		UpdatedAt: clock(t.UpdatedAt), StartedAt: clock(t.StartedAt), CompletedAt: clock(t.CompletedAt), Usage: Usage(t.Usage)}
+}
+
+func messageOf(m team.Message) Message {
+	return Message{Seq: m.Seq, From: m.From, To: m.To, Recipients: slices.Clone(m.Recipients), Type: m.Type, Intent: m.Intent,
+		Priority: m.Priority, Body: m.Body, Ref: m.Ref, SentAt: clock(m.SentAt)}
+}
+
+func messagesOf(mail []team.Message) []Message {
+	var all []Message
+	for _, m := range mail {
+		all = append(all, messageOf(m))
+	}
+	return all
+}
+
+func permissionOf(p team.Permission) Permission {
+	return Permission{Request: p.Request, Member: p.Member, Tool: p.Tool, Input: p.Input, Deadline: clock(p.Deadline)}
+}
