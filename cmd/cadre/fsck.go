@@ -1,5 +1,163 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"fmt"
+	"io"
 
-func (a *app) fsckCommand() *cobra.Command { return &cobra.Command{Use: "fsck"} }
+	"github.com/spf13/cobra"
+
+	"cadre/internal/desk"
+	"cadre/internal/journal/filejournal"
+	"cadre/internal/team"
+)
+
+// verdict is what fsck found, and with --mend did.
+type verdict struct {
+	Team     string   `json:"team"`
+	Healthy  bool     `json:"healthy"`
+	Segments int      `json:"segments"`
+	Last     int64    `json:"last"`     // the history is whole up to this record
+	Durable  int64    `json:"durable"`  // and was acknowledged up to this one
+	Snapshot int64    `json:"snapshot"` // 0 for none
+	Problems []string `json:"problems"`
+	Notes    []string `json:"notes"`
+	Mended   bool     `json:"mended"`
+	Hole     string   `json:"hole,omitempty"` // records that are gone, their effect is not
+	Lost     string   `json:"lost,omitempty"` // records whose effect is gone
+	Aside    []string `json:"aside,omitempty"`
+}
+
+func (a *app) fsckCommand() *cobra.Command {
+	var mend bool
+	c := &cobra.Command{
+		Use: "fsck [TEAM]", Short: "Check a team's files, and mend them", Args: positional(0),
+		Long: "Read everything of a team and say what is damaged, with file and line. It changes nothing unless --mend is given; then the\nteam is made usable again with as little loss as possible, it is said exactly what is lost, and the damaged files are set aside.\n\nExit status 0: all is well, or was mended. 2: there is damage.",
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			name, _, err := a.split(ctx, args, 0)
+			if err != nil {
+				return err
+			}
+			dir, err := a.home.Folder(name)
+			if err != nil {
+				return err
+			}
+			v, err := a.examine(ctx, name, dir)
+			if err != nil {
+				return err
+			}
+			if !v.Healthy && mend {
+				if err := mendTeam(ctx, dir, &v); err != nil {
+					return err
+				}
+			}
+			if err := a.print(v, v.write); err != nil {
+				return err
+			}
+			if !v.Healthy && !v.Mended {
+				return exit(hopeless)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&mend, "mend", false, "make the team usable again; the damaged files are set aside")
+	return c
+}
+
+// examine reads the journal, and then the team from it: what the files say may be whole and still make no sense.
+func (a *app) examine(ctx context.Context, name, dir string) (verdict, error) {
+	h, err := filejournal.Check(dir)
+	if err != nil {
+		return verdict{}, err
+	}
+	v := verdict{Team: name, Segments: h.Segments, Last: h.Last, Durable: h.Durable, Snapshot: h.Snapshot, Problems: []string{}, Notes: []string{}}
+	for _, p := range h.Problems {
+		v.Problems = append(v.Problems, p.String())
+	}
+	for _, p := range h.Torn {
+		v.Notes = append(v.Notes, p.String()+"; it was never acknowledged, and the next writer cuts it away")
+	}
+	for _, hole := range h.Holes {
+		v.Notes = append(v.Notes, fmt.Sprintf("the records %s were lost earlier; their effect is in the snapshot", hole))
+	}
+	if v.Healthy = len(v.Problems) == 0; v.Healthy {
+		j, _, err := a.home.Open(name, a.note)
+		if err != nil {
+			return v, err
+		}
+		d, err := desk.Open(ctx, j, desk.Options{Log: a.note})
+		if err != nil {
+			return v, err
+		}
+		defer d.Close()
+		if len(h.Holes) == 0 {
+			v.compare(ctx, d)
+		}
+	}
+	return v, nil
+}
+
+// compare builds the team from its whole history and holds the snapshot against it.
+func (v *verdict) compare(ctx context.Context, d *desk.Desk) {
+	again := &team.State{}
+	for r, err := range d.Read(ctx, 0) {
+		if err != nil {
+			v.Healthy = false
+			v.Problems = append(v.Problems, err.Error())
+			return
+		}
+		if again.Apply(r); again.Seq() == d.Seq() {
+			break
+		}
+	}
+	d.View(func(s *team.State) {
+		if string(team.AppendSnapshot(nil, s)) != string(team.AppendSnapshot(nil, again)) {
+			v.Notes = append(v.Notes, "the snapshot differs from what the history says; delete state.json, and it is made anew")
+		}
+	})
+}
+
+func mendTeam(ctx context.Context, dir string, v *verdict) error {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	m, err := filejournal.Mend(ctx, dir)
+	if err != nil {
+		return err
+	}
+	v.Mended, v.Last, v.Aside = true, m.Last, m.Aside
+	if m.Hole != nil {
+		v.Hole = m.Hole.String()
+	}
+	if m.Lost != nil {
+		v.Lost = m.Lost.String()
+	}
+	return nil
+}
+
+func (v verdict) write(w io.Writer) error {
+	for _, p := range v.Problems {
+		fmt.Fprintln(w, "damaged: "+p)
+	}
+	for _, n := range v.Notes {
+		fmt.Fprintln(w, "note: "+n)
+	}
+	switch {
+	case v.Mended:
+		fmt.Fprintf(w, "mended: the team goes on after record %d\n", v.Last)
+		if v.Hole != "" {
+			fmt.Fprintf(w, "  the records %s are gone from the history; what they did is kept\n", v.Hole)
+		}
+		if v.Lost != "" {
+			fmt.Fprintf(w, "  LOST: the records %s and what they did\n", v.Lost)
+		}
+		for _, path := range v.Aside {
+			fmt.Fprintln(w, "  set aside: "+path)
+		}
+	case v.Healthy:
+		fmt.Fprintf(w, "%s is whole: %d records in %d segments, the snapshot at %d\n", v.Team, v.Last, v.Segments, v.Snapshot)
+	default:
+		fmt.Fprintf(w, "the history is whole up to record %d; to mend the team: cadre fsck %s --mend\n", v.Last, v.Team)
+	}
+	return nil
+}

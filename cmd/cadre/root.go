@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	//"cadre/internal/claudefs"
+	"cadre/internal/claudefs"
 	"cadre/internal/desk"
 	"cadre/internal/home"
 	"cadre/internal/hook"
@@ -167,8 +167,8 @@ func (a *app) open(ctx context.Context, name string, writing bool) (*desk.Desk, 
 func (a *app) note(text string) { fmt.Fprintln(a.err, "cadre: "+text) }
 
 func (a *app) projector(dir string) func(context.Context, desk.Journal, *team.State) error {
-	return nil
-//	return p.Project
+	p := &claudefs.Projector{Claude: a.home.Claude, Mark: filepath.Join(dir, "projected")}
+	return p.Project
 }
 
 // hooks runs the hooks of settings files. procs starts them; nil for a register made when one is needed.

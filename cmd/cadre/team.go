@@ -334,4 +334,3 @@ func prefix(p, s string) string {
 	}
 	return p + s
 }
-

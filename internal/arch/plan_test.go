@@ -95,6 +95,7 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/agent/shell", "how long a command took"},
 	{"internal/hook", "how long to wait for the file of trusted projects"},
 	{"internal/run", "how long a run took"},
+	{"pkg/teams", "until when a caller waits for the answer to a permission request"},
 	{"cmd/cadre", "when a project was trusted"},
 }
 

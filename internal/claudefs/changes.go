@@ -13,7 +13,7 @@ type changes struct {
 // changesSince reads the history from the mark to the state. What cannot be read makes it everything: the state knows
 // all, the history only spares looking.
 func (r *run) changesSince(seq int64) *changes {
-	// Reading a record costs about an eighth of comparing a task file.
+	// To read a record is several times cheaper than to compare a task's file with the state.
 	if limit := 1024 + 8*int64(highestID(r.state)); r.state.Seq()-seq > limit {
 		return &changes{all: true}
 	}

@@ -57,7 +57,9 @@ func summary(t team.Task, why string) report.Task {
 		}
 	case t.GivenUp():
 		s.Outcome, s.Reason, s.Output = report.Failed, t.Failure, t.Result
-		fmt.Sscanf(t.Failure, "exit status %d", &s.ExitCode)
+		if n, _ := fmt.Sscanf(t.Failure, "exit status %d", &s.ExitCode); n == 1 {
+			s.Reason = "" // the report says it in its own words
+		}
 	case t.Attempts > 0:
 		s.Outcome, s.Reason = report.Unfinished, why
 	default:

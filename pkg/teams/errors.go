@@ -29,7 +29,7 @@ const (
 	Exhausted Code = "exhausted" // the team's budget is spent
 	Finished  Code = "finished"  // the team is complete, aborted or cleaned up, or the member has ended
 	Rejected  Code = "rejected"  // a hook said no; the text is its feedback
-	Failed    Code = "failed"    // a session could not be started
+	Broken    Code = "broken"    // a session could not be started
 )
 
 // Error is a refusal. Its text says what is wrong and what to do next.

@@ -123,16 +123,16 @@ func (o Options) place() (place, error) {
 	return disk{h}, nil
 }
 
-// agents are all that a host of this manager can run sessions of.
-func (o Options) agents() map[string]agent.Agent {
+// agents are all that a host of this manager can run sessions of, in that team.
+func (o Options) agents(t *Team) map[string]agent.Agent {
 	all := map[string]agent.Agent{Shell: shell.Agent{}}
 	for name, a := range o.Agents {
-		all[name] = plug{a}
+		all[name] = plug{a, t}
 	}
 	return all
 }
 
 func (o Options) agentNames() []string {
-	names := slices.Sorted(maps.Keys(o.agents()))
-	return append(names, External)
+	names := slices.Sorted(maps.Keys(o.Agents))
+	return slices.Compact(append(names, Shell, External))
 }

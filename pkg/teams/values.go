@@ -35,13 +35,13 @@ type MemberStatus string
 
 // The states of a member.
 const (
-	MemberSpawning     MemberStatus = "spawning" // its session is yet to be started
-	MemberActive       MemberStatus = "active"
-	MemberIdle         MemberStatus = "idle"
-	MemberBlocked      MemberStatus = "blocked"       // waits for an answer
-	MemberShuttingDown MemberStatus = "shutting_down" // agreed to stop, its session is ending
-	MemberStopped      MemberStatus = "stopped"       // ended as it was asked to
-	MemberFailed       MemberStatus = "failed"        // ended by itself
+	Spawning     MemberStatus = "spawning" // its session is yet to be started
+	Active       MemberStatus = "active"
+	Idle         MemberStatus = "idle"
+	Blocked      MemberStatus = "blocked"       // waits for an answer
+	ShuttingDown MemberStatus = "shutting_down" // agreed to stop, its session is ending
+	Stopped      MemberStatus = "stopped"       // ended as it was asked to
+	Failed       MemberStatus = "failed"        // ended by itself
 )
 
 // Running reports whether a member in this state has, or is to have, a session.
@@ -52,10 +52,10 @@ type TaskStatus string
 
 // The states of a task.
 const (
-	TaskPending    TaskStatus = "pending"
-	TaskInProgress TaskStatus = "in_progress"
-	TaskCompleted  TaskStatus = "completed"
-	TaskDeleted    TaskStatus = "deleted"
+	Pending    TaskStatus = "pending"
+	InProgress TaskStatus = "in_progress"
+	Completed  TaskStatus = "completed"
+	Deleted    TaskStatus = "deleted"
 )
 
 // Usage counts what models were asked to do, by the agents' own figures.

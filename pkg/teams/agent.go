@@ -1,0 +1,148 @@
+package teams
+
+import (
+	"context"
+	"errors"
+
+	"cadre/internal/agent"
+	"cadre/internal/team"
+)
+
+// Agent starts sessions of one kind: it is how your own agents work in a team. A simple one is a [Worker]. It may be used
+// from any goroutine.
+type Agent interface {
+	// Start starts a session for the member whose seat it is given. ctx is for the start alone, and does not end with it: the
+	// session goes on until it ends or is stopped. An error says why the agent cannot work here; the member has failed then.
+	Start(ctx context.Context, seat *Seat) (Session, error)
+}
+
+// Session is one running session of a member. Its methods are called by the manager, from any goroutine and some at the same
+// time.
+//
+//	Start ──▶ runs ──Stop──▶ over          Wait returns nil
+//	            └───by itself──▶ over      Wait returns why: the member has failed, and its tasks are back on the list
+type Session interface {
+	// Deliver gives messages to the session. It returns nil once the session has them; after an error they are given again.
+	// A [MessageShutdownRequest] among them is to be answered with [Teammate.AnswerShutdown].
+	Deliver(ctx context.Context, mail []Message) error
+	// Wake tells a session that said that it is idle that there is a task for it now.
+	Wake(ctx context.Context) error
+	// Stop ends the session and returns when it is over. ctx bounds the friendly part; what is left then is to be quick.
+	Stop(ctx context.Context) error
+	// Wait returns when the session is over and nothing of it is left running. It is called once.
+	Wait() error
+}
+
+// Seat is a session's place in its team. As a [Teammate] it acts as its member, for as long as the session is the member's
+// present one.
+type Seat struct {
+	*Teammate
+
+	Incarnation int64 // counts the sessions of the member, from 1
+	Role        string
+	Prompt      string
+	Model       string
+	Resume      string   // the agent's own id of an earlier session of the member; "" for none
+	Dir         string   // where it works
+	Scratch     string   // path of a folder for its own files, which the manager removes after it; the session makes it
+	Env         []string // Options.Env
+
+	reports chan agent.Update
+	over    chan struct{}
+}
+
+// Started says that the session runs, and by which id the agent can resume it later, with Resume. Without it a session counts
+// as running once Start has returned.
+func (s *Seat) Started(session string) { s.report(agent.Started{Session: session}) }
+
+// Used adds to what the member used, by the agent's own figures, and for which task; "" for none.
+func (s *Seat) Used(task string, u Usage) { s.report(agent.Used{Task: task, Usage: team.Usage(u)}) }
+
+// Say passes something that the agent said to Options.Log.
+func (s *Seat) Say(text string) { s.report(agent.Text{Text: text}) }
+
+// report is dropped once the session is over.
+func (s *Seat) report(u agent.Update) {
+	select {
+	case s.reports <- u:
+	case <-s.over:
+	}
+}
+
+// plug makes an Agent fit for the host of a team.
+type plug struct {
+	Agent
+	team *Team
+}
+
+func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.Session, error) {
+	seat := &Seat{Teammate: &Teammate{actor{team: p.team, name: spec.Member, incarnation: spec.Incarnation}},
+		Incarnation: spec.Incarnation, Role: spec.Role, Prompt: spec.Prompt, Model: spec.Model, Resume: spec.Resume,
+		Dir: spec.Dir, Scratch: spec.Scratch, Env: spec.Env, reports: make(chan agent.Update), over: make(chan struct{})}
+	s := &plugged{seat: seat, updates: make(chan agent.Update), started: make(chan struct{}), ended: make(chan error, 1)}
+	go s.pump()
+	session, err := p.Agent.Start(ctx, seat)
+	if err == nil && session == nil {
+		err = errors.New("the agent gave no session")
+	}
+	if err != nil {
+		s.ended <- err
+		for range s.updates { // nobody else reads them
+		}
+		return nil, err
+	}
+	s.Session = session
+	close(s.started)
+	go func() { s.ended <- session.Wait() }()
+	return s, nil
+}
+
+// plugged is a Session as a host wants it: what happens in it comes as updates, the last of which says that it is over.
+type plugged struct {
+	Session
+	seat    *Seat
+	updates chan agent.Update
+	started chan struct{} // closed when Start has returned
+	ended   chan error    // what Wait returned
+}
+
+func (s *plugged) Updates() <-chan agent.Update { return s.updates }
+
+func (s *plugged) Deliver(ctx context.Context, mail []team.Message) error {
+	return s.Session.Deliver(ctx, messagesOf(mail))
+}
+
+// Interrupt is nothing that a Session can do.
+func (s *plugged) Interrupt(context.Context) error { return errors.ErrUnsupported }
+
+// pump passes the session's reports on. A session that reports never waits for a slow host: the reports queue here.
+func (s *plugged) pump() {
+	defer close(s.updates)
+	var queue []agent.Update
+	said := false // that it runs
+	ended, started := s.ended, s.started
+	for ended != nil || len(queue) > 0 {
+		var out chan<- agent.Update
+		var next agent.Update
+		if len(queue) > 0 {
+			out, next = s.updates, queue[0]
+		}
+		select {
+		case u := <-s.seat.reports:
+			if _, is := u.(agent.Started); is {
+				said = true
+			}
+			queue = append(queue, u)
+		case <-started:
+			if started = nil; !said {
+				queue = append(queue, agent.Started{})
+			}
+		case out <- next:
+			queue = queue[1:]
+		case err := <-ended:
+			ended = nil
+			close(s.seat.over)
+			queue = append(queue, agent.Ended{Err: err})
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package teams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"cadre/internal/coord"
+	"cadre/internal/desk"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// projectEvery is the least time between two showings of the team to Claude Code.
+const projectEvery = 200 * time.Millisecond
+
+// engine is what runs in the background while a manager has a team.
+type engine struct {
+	room    *room
+	desk    *desk.Desk
+	procs   *proc.Register // of a host; nil for a teammate's manager
+	cancel  context.CancelFunc
+	work    sync.WaitGroup
+	hosting chan struct{} // closed when the host ended, with the reason in failure; nil without a host
+	failure error
+
+	closing sync.Once
+	closed  error
+	gone    chan struct{} // closed once everything is let go of
+}
+
+// open opens the team as the manager's actor and, for the lead, starts its host.
+func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
+	r, err := m.place.open(name, m.opts.Log)
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{room: r, gone: make(chan struct{})}
+	id := strings.ToLower(desk.NewID())
+	if m.opts.As == "" {
+		if err = coord.Clear(ctx, r.hosts, m.opts.Log); err == nil {
+			e.procs, err = coord.Enroll(r.hosts, id)
+		}
+		if err != nil {
+			err = errors.Join(err, r.journal.Close())
+			r.leave()
+			return nil, err
+		}
+	}
+	if e.desk, err = desk.Open(ctx, r.journal, desk.Options{Hooks: m.gate(e.procs), Project: r.project, Log: m.opts.Log}); err != nil {
+		if e.procs != nil {
+			err = errors.Join(err, e.procs.Close(context.WithoutCancel(ctx)))
+		}
+		r.leave()
+		return nil, err
+	}
+	t, err := m.teamOf(e)
+	if err != nil {
+		err = errors.Join(err, e.desk.Close())
+		r.leave()
+		return nil, err
+	}
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	e.cancel = cancel
+	if e.procs != nil {
+		e.host(background, coord.Options{Desk: e.desk, Agents: m.opts.agents(t), Hosts: r.hosts, Procs: e.procs, ID: id, Env: m.opts.Env,
+			StopGrace: m.opts.StopGrace, Log: m.opts.Log})
+	}
+	e.project(ctx)
+	e.work.Go(func() { e.keepProjecting(background) })
+	return t, nil
+}
+
+// teamOf is the handle of the manager's actor, who must be a member.
+func (m *Manager) teamOf(e *engine) (*Team, error) {
+	info := e.desk.Team()
+	t := &Team{engine: e, opts: m.opts, id: info.ID, name: info.Name, dir: info.Dir, lead: info.Lead}
+	t.me = actor{team: t, name: info.Lead}
+	if as := m.opts.As; as != "" {
+		if err := t.member(as); err != nil {
+			return nil, err
+		}
+		t.me.name = as
+	}
+	return t, nil
+}
+
+func (e *engine) host(ctx context.Context, o coord.Options) {
+	e.hosting = make(chan struct{})
+	host := coord.New(o)
+	e.work.Go(func() {
+		defer close(e.hosting)
+		if e.failure = host.Run(ctx); e.failure != nil {
+			o.Log("the host ended: " + e.failure.Error())
+		}
+	})
+}
+
+// keepProjecting keeps what Claude Code is shown up to date while the team changes.
+func (e *engine) keepProjecting(ctx context.Context) {
+	if e.room.project == nil {
+		return
+	}
+	pause := time.NewTimer(projectEvery)
+	defer pause.Stop()
+	for seq := e.desk.Seq(); e.desk.Wait(ctx, seq) == nil; {
+		seq = e.desk.Seq()
+		e.project(ctx)
+		pause.Reset(projectEvery)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (e *engine) project(ctx context.Context) { e.desk.Project(ctx) }
+
+// leave ends the host and its sessions and closes the desk. When ctx ends first it goes on in the background, and leave can be
+// called again.
+func (e *engine) leave(ctx context.Context) error {
+	e.closing.Do(func() {
+		go func() {
+			defer close(e.gone)
+			e.cancel()
+			e.work.Wait()
+			e.closed = errors.Join(e.failure, e.desk.Close())
+		}()
+	})
+	select {
+	case <-e.gone:
+		return public(e.closed)
+	case <-ctx.Done():
+		return fmt.Errorf("the team's sessions are still ending: %w", ctx.Err())
+	}
+}
+
+// until waits until see is satisfied with the team, looking at it again whenever it changed.
+func (e *engine) until(ctx context.Context, see func(*team.State) bool) error {
+	if err := e.desk.Refresh(ctx); err != nil {
+		return public(err)
+	}
+	for {
+		seq, done := int64(0), false
+		e.desk.View(func(s *team.State) { seq, done = s.Seq(), see(s) })
+		if done {
+			return nil
+		}
+		if err := e.desk.Wait(ctx, seq); err != nil {
+			return public(err)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package teams
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"cadre/internal/team"
+)
+
+// Mailbox is the mail of one member. Mail is kept until its recipient has it. The mail of a member with a session is given to
+// that session by its host, so its mailbox is for sending; an external member and the lead take theirs here.
+type Mailbox struct{ actor }
+
+// Send sends a message to the member To and returns it as it was sent. It is refused with NotFound, and the valid names, where
+// the recipient is unknown or has ended, and with TooLarge above 1 MiB.
+func (b *Mailbox) Send(ctx context.Context, m Message) (Message, error) {
+	return b.sent(b.do(ctx, &team.SendMessage{To: m.To, Intent: m.Intent, Priority: m.Priority, Body: m.Body}))
+}
+
+// Broadcast sends one message to everybody but the sender; To is not used. Each recipient pays for reading it.
+func (b *Mailbox) Broadcast(ctx context.Context, m Message) (Message, error) {
+	return b.sent(b.do(ctx, &team.Broadcast{Intent: m.Intent, Priority: m.Priority, Body: m.Body}))
+}
+
+func (b *Mailbox) sent(r *team.Record, err error) (Message, error) {
+	if err != nil {
+		return Message{}, err
+	}
+	e, _ := found[*team.MessageSent](r)
+	m := messageOf(e.Message)
+	m.SentAt = clock(r.At)
+	return m, nil
+}
+
+// Peek returns the messages that the member was not given yet, and leaves them there.
+func (b *Mailbox) Peek(ctx context.Context) (mail []Message, err error) {
+	err = b.look(ctx, func(s *team.State) { mail = messagesOf(s.Inbox(b.name)) })
+	return mail, err
+}
+
+// Receive returns the messages that the member was not given yet, in order, and records that it has them: nobody gets
+// them again. It does not wait; without mail it returns none.
+func (b *Mailbox) Receive(ctx context.Context) ([]Message, error) { return b.take(ctx, 0) }
+
+// take receives up to max messages; 0 is for all.
+func (b *Mailbox) take(ctx context.Context, max int) ([]Message, error) {
+	for {
+		mail, err := b.Peek(ctx)
+		if err != nil || len(mail) == 0 {
+			return nil, err
+		}
+		if max > 0 && len(mail) > max {
+			mail = mail[:max]
+		}
+		seqs := make([]int64, len(mail))
+		for i, m := range mail {
+			seqs[i] = m.Seq
+		}
+		_, err = b.do(ctx, &team.ReceiveMessages{Seqs: seqs})
+		if errors.Is(err, Conflict) { // somebody took some of them meanwhile
+			if b.replaced(ctx) {
+				return nil, err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return mail, nil
+	}
+}
+
+// replaced reports whether a newer session of the member has taken the place of this one.
+func (b *Mailbox) replaced(context.Context) (gone bool) {
+	b.team.desk.View(func(s *team.State) {
+		m, _ := s.Member(b.name)
+		gone = b.incarnation != 0 && m.Incarnation != b.incarnation
+	})
+	return gone
+}
+
+// Wait is Receive that waits until there is mail, or ctx or the team ends.
+func (b *Mailbox) Wait(ctx context.Context) ([]Message, error) {
+	return b.wait(ctx, 0)
+}
+
+func (b *Mailbox) wait(ctx context.Context, max int) ([]Message, error) {
+	for {
+		seq := b.team.desk.Seq()
+		mail, err := b.take(ctx, max)
+		if err != nil || len(mail) > 0 {
+			return mail, err
+		}
+		if err := b.team.desk.Wait(ctx, seq); err != nil {
+			return nil, public(err)
+		}
+	}
+}
+
+// All yields the member's messages as they come, each recorded as delivered just before it is yielded, until ctx or the team
+// ends; that error is the last pair. Who breaks off leaves the rest in the box.
+func (b *Mailbox) All(ctx context.Context) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		for {
+			mail, err := b.wait(ctx, 1)
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+			if !yield(mail[0], nil) {
+				return
+			}
+		}
+	}
+}
+
+// MarkRead records that the member has read everything that it was given up to the message through, by its Seq.
+func (b *Mailbox) MarkRead(ctx context.Context, through int64) error {
+	_, err := b.do(ctx, &team.MarkRead{Through: through})
+	return err
+}

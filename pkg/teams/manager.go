@@ -1,0 +1,281 @@
+package teams
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"cadre/internal/coord"
+	"cadre/internal/desk"
+	"cadre/internal/team"
+)
+
+// Manager is one session of one actor, with one team at a time. It is to be closed.
+type Manager struct {
+	opts  Options
+	place place
+
+	turn sync.Mutex // held by what begins or ends having a team
+
+	mu     sync.Mutex
+	team   *Team
+	closed bool
+}
+
+// New returns a manager without a team. The error is [ErrDisabled] behind a closed gate, else it says what is wrong with the
+// options, or that there is no home folder.
+func New(o Options) (*Manager, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	p, err := o.place()
+	if err != nil {
+		return nil, err
+	}
+	return &Manager{opts: o, place: p}, nil
+}
+
+// TeamConfig says which team to create. Only Name must be set.
+type TeamConfig struct {
+	Name           string // a letter or digit, then up to 63 letters, digits, _ or -
+	Goal           string
+	Dir            string // where its members work; "" for Options.Dir
+	Lead           string // name of the lead, for the team's life; "" for lead
+	LeadAgent      string // one of Options.Agents that is the lead's session; "" for external: this program acts as the lead
+	LeadModel      string
+	PermissionMode string // of the lead, and so of whom it spawns; "" for default
+	Delegate       bool   // the lead may only coordinate
+	Budget         Budget
+}
+
+// CreateTeam creates a team and makes it the manager's. It is refused with NotReady while the manager has another one, with
+// Taken where there is a team of that name, and with Denied for a teammate.
+func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	if err := m.vacant(); err != nil {
+		return nil, err
+	}
+	body := &team.CreateTeam{TeamID: c.Name + "-" + strings.ToLower(desk.NewID()), Name: c.Name, Goal: c.Goal, Dir: m.opts.Dir, Lead: c.Lead,
+		LeadAgent: c.LeadAgent, LeadModel: c.LeadModel, PermissionMode: c.PermissionMode, Delegate: c.Delegate, Budget: c.Budget.core()}
+	actor := team.User
+	if m.opts.As != "" {
+		actor, body.TeammateOf = m.opts.As, "another team"
+	} else if c.LeadAgent != "" && !slices.Contains(m.opts.agentNames(), c.LeadAgent) {
+		return nil, m.unknownAgent(c.LeadAgent)
+	}
+	if c.Dir != "" {
+		var err error
+		if body.Dir, err = filepath.Abs(c.Dir); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.place.create(c.Name, []team.Command{{ID: desk.NewID(), Actor: actor, At: desk.Now(), Body: body}}); err != nil {
+		return nil, public(err)
+	}
+	return m.enter(ctx, c.Name)
+}
+
+// OpenTeam makes a team that exists the manager's and goes on with it: members whose host has died are started again, and their
+// tasks are back on the list. It is refused with NotFound where there is no such team, or no such member for Options.As,
+// and with NotReady while the manager has a team.
+func (m *Manager) OpenTeam(ctx context.Context, name string) (*Team, error) {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	if err := m.vacant(); err != nil {
+		return nil, err
+	}
+	return m.enter(ctx, name)
+}
+
+func (m *Manager) vacant() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return refuse(Finished, "the manager is closed")
+	case m.team != nil:
+		return refuse(NotReady, fmt.Sprintf("team %s is active; clean it up before another one: a manager has one team at a time", m.team.name))
+	}
+	return nil
+}
+
+func (m *Manager) enter(ctx context.Context, name string) (*Team, error) {
+	t, err := m.open(ctx, name)
+	if err != nil {
+		return nil, public(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.team = t
+	return t, nil
+}
+
+// Team returns the manager's team, nil while it has none.
+func (m *Manager) Team() *Team {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.team
+}
+
+func (m *Manager) current() (*Team, error) {
+	if t := m.Team(); t != nil {
+		return t, nil
+	}
+	return nil, refuse(NotFound, "the manager has no team; create one, or open one that exists")
+}
+
+// Spawn says which teammate to add.
+type Spawn struct {
+	Name   string // unique in the team, in lower and upper case; as TeamConfig.Name
+	Agent  string // External, Shell, or a name in Options.Agents
+	Role   string // tasks can be meant for a role
+	Prompt string // what its first session is told; of the lead's own conversation it gets nothing
+	Model  string // for agents that have several; "" for the agent's own
+	// PlanApproval means that the teammate may write nothing before the lead approved a plan of it.
+	PlanApproval bool
+}
+
+// SpawnTeammate adds a teammate, with the lead's permission mode, and waits until its session runs. A teammate whose session
+// could not be started is a member that has failed, and the error has the code Broken and the agent's own words. When ctx ends
+// first, the teammate is there and goes on starting.
+func (m *Manager) SpawnTeammate(ctx context.Context, s Spawn) (Member, error) {
+	t, err := m.current()
+	if err != nil {
+		return Member{}, err
+	}
+	if m.opts.As == "" && s.Agent != "" && !slices.Contains(m.opts.agentNames(), s.Agent) {
+		return Member{}, m.unknownAgent(s.Agent)
+	}
+	_, err = t.me.do(ctx, &team.SpawnMember{Name: s.Name, Agent: s.Agent, Role: s.Role, Prompt: s.Prompt, Model: s.Model, PlanApproval: s.PlanApproval})
+	if err != nil {
+		return Member{}, err
+	}
+	spawned, err := t.await(ctx, s.Name, func(m team.Member) bool { return m.Status != team.Spawning })
+	if err == nil && spawned.Status == Failed {
+		err = refuse(Broken, fmt.Sprintf("%s could not be started: %s", s.Name, spawned.Summary))
+	}
+	t.project(ctx)
+	return spawned, err
+}
+
+func (m *Manager) unknownAgent(name string) error {
+	return refuse(Invalid, fmt.Sprintf("no agent named %q; there are: %s", name, strings.Join(m.opts.agentNames(), ", ")))
+}
+
+// ShutdownTeammate asks a teammate to end and waits until it has, which is at Options.ShutdownWithin from now at the latest,
+// whatever it answers, unless the request is withdrawn. One that was asked already is waited for. Its tasks are back on the
+// list then, and the lead has a message. For other deadlines see [Team.RequestShutdown].
+func (m *Manager) ShutdownTeammate(ctx context.Context, name string) error {
+	t, err := m.current()
+	if err != nil {
+		return err
+	}
+	_, err = t.RequestShutdown(ctx, ShutdownRequest{Member: name, Within: m.opts.ShutdownWithin})
+	if err != nil && !t.leaving(name) {
+		return err
+	}
+	ended, err := t.await(ctx, name, func(m team.Member) bool { return !m.Status.Running() || m.Shutdown.Request == "" })
+	if err == nil && ended.Status.Running() {
+		return refuse(Conflict, name+" runs on: the request to shut down was withdrawn")
+	}
+	t.project(ctx)
+	return err
+}
+
+// SendMessage sends a message as the member from; "" is the manager's own actor, and a lead's manager may also give [User].
+// A recipient that is unknown or has ended is refused with NotFound and the valid names.
+func (m *Manager) SendMessage(ctx context.Context, from, to, content string) error {
+	box, err := m.mailbox(from)
+	if err != nil {
+		return err
+	}
+	_, err = box.Send(ctx, Message{To: to, Body: content})
+	return err
+}
+
+// Broadcast sends one message to everybody but its sender, which is given as in SendMessage.
+func (m *Manager) Broadcast(ctx context.Context, from, content string) error {
+	box, err := m.mailbox(from)
+	if err != nil {
+		return err
+	}
+	_, err = box.Broadcast(ctx, Message{Body: content})
+	return err
+}
+
+func (m *Manager) mailbox(from string) (*Mailbox, error) {
+	t, err := m.current()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case from == "" || from == t.me.name:
+		return t.Mail(), nil
+	case from == User && m.opts.As == "":
+		return &Mailbox{t.user()}, nil
+	}
+	as, err := t.As(from)
+	if err != nil {
+		return nil, err
+	}
+	return as.Mail(), nil
+}
+
+// Cleanup removes the team and everything that belongs to it, and the manager is free for another one. It is refused with
+// NotReady while a teammate runs, with its name; [Team.Abort] ends them all. Without a team it does nothing, and after an
+// error it can be called again.
+func (m *Manager) Cleanup(ctx context.Context) error {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	t := m.Team()
+	if t == nil {
+		return nil
+	}
+	if !t.cleaned {
+		if _, err := t.me.do(ctx, &team.CleanUp{}); err != nil {
+			return err
+		}
+		t.cleaned = true // its handles are closed from here on
+	}
+	if err := t.leave(ctx); err != nil {
+		return err
+	}
+	if err := coord.Settle(ctx, t.room.hosts, m.opts.Log); err != nil {
+		return refuse(NotReady, "the team is ended, but a process of it is still there: "+err.Error()+"; clean it up again")
+	}
+	if err := t.room.remove(); err != nil {
+		return err
+	}
+	m.forget()
+	return nil
+}
+
+// Close ends the sessions that this manager runs and lets go of the team, which goes on when it is opened again. The team's
+// handles fail from then on. It may be called more than once.
+func (m *Manager) Close() error {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	m.mu.Lock()
+	m.closed = true
+	t := m.team
+	m.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	defer m.forget()
+	return t.leave(context.Background())
+}
+
+func (m *Manager) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.team != nil {
+		m.team.room.leave()
+		m.team = nil
+	}
+}

@@ -1,0 +1,307 @@
+package teams
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"cadre/internal/desk"
+	"cadre/internal/team"
+)
+
+// Team is a manager's handle on its team. Methods that only the lead may use are refused with Denied for a teammate.
+type Team struct {
+	*engine
+	opts Options
+	me   actor
+
+	id, name, dir, lead string // fixed for the team's life
+	cleaned             bool   // guarded by the manager's turn
+}
+
+// actor is one who acts in a team.
+type actor struct {
+	team        *Team
+	name        string
+	incarnation int64 // the session that acts; 0 for whichever
+}
+
+// do sends a command. The record is nil when nothing had to change.
+func (a actor) do(ctx context.Context, body team.Body) (*team.Record, error) {
+	receipt, err := a.team.desk.Do(ctx, team.Command{Actor: a.name, Incarnation: a.incarnation, Body: body})
+	return receipt.Record, public(err)
+}
+
+// look calls see with the team as it is now. The state must not be kept.
+func (a actor) look(ctx context.Context, see func(*team.State)) error {
+	if err := a.team.desk.Refresh(ctx); err != nil {
+		return public(err)
+	}
+	a.team.desk.View(see)
+	return nil
+}
+
+// found returns the first event of its kind in the record.
+func found[E team.Event](r *team.Record) (e E, ok bool) {
+	if r != nil {
+		for _, one := range r.Events {
+			if e, ok = one.(E); ok {
+				return e, true
+			}
+		}
+	}
+	return e, false
+}
+
+// user acts as the human whose team it is.
+func (t *Team) user() actor { return actor{team: t, name: team.User} }
+
+// asUser acts as the human where the lead's program does.
+func (t *Team) asUser(what string) (actor, error) {
+	if t.me.name != t.lead {
+		return actor{}, refuse(Denied, "only the lead's program and the user "+what)
+	}
+	return t.user(), nil
+}
+
+// ID is unique for ever, while the name can be used again once the team is gone.
+func (t *Team) ID() string { return t.id }
+
+// Name is the team's name.
+func (t *Team) Name() string { return t.name }
+
+// Dir is where the members work, an absolute path.
+func (t *Team) Dir() string { return t.dir }
+
+// Lead is the name of the lead, which nobody else ever becomes.
+func (t *Team) Lead() string { return t.lead }
+
+// Tasks is the task list, used as the manager's actor.
+func (t *Team) Tasks() *TaskList { return &TaskList{t.me} }
+
+// Mail is the mailbox of the manager's actor.
+func (t *Team) Mail() *Mailbox { return &Mailbox{t.me} }
+
+// As returns the handle of a member, for a program that acts as it: an external one, or the manager's own. A teammate's
+// manager acts as its own member only. The error has the code NotFound for a name that no member has.
+func (t *Team) As(name string) (*Teammate, error) {
+	if t.me.name != t.lead && name != t.me.name {
+		return nil, refuse(Denied, fmt.Sprintf("this manager acts as %s, and not as %s", t.me.name, name))
+	}
+	if err := t.member(name); err != nil {
+		return nil, err
+	}
+	return &Teammate{actor{team: t, name: name}}, nil
+}
+
+func (t *Team) member(name string) error {
+	known := false
+	var names []string
+	t.desk.View(func(s *team.State) {
+		_, known = s.Member(name)
+		names = s.Recipients()
+	})
+	if !known {
+		return refuse(NotFound, fmt.Sprintf("no member named %q in team %s; its members: %s", name, t.name, strings.Join(names, ", ")))
+	}
+	return nil
+}
+
+// Info returns what holds for the team as a whole.
+func (t *Team) Info(ctx context.Context) (info Info, err error) {
+	err = t.me.look(ctx, func(s *team.State) { info = infoOf(s.Team()) })
+	return info, err
+}
+
+// Members returns the lead and then the teammates in the order in which they joined, also those that have ended.
+func (t *Team) Members(ctx context.Context) (members []Member, err error) {
+	err = t.me.look(ctx, func(s *team.State) {
+		for _, m := range s.Members() {
+			members = append(members, memberOf(m))
+		}
+	})
+	return members, err
+}
+
+// Member returns the member of that name, or NotFound.
+func (t *Team) Member(ctx context.Context, name string) (m Member, err error) {
+	if err := t.me.look(ctx, func(*team.State) {}); err != nil {
+		return m, err
+	}
+	if err := t.member(name); err != nil {
+		return m, err
+	}
+	t.desk.View(func(s *team.State) {
+		core, _ := s.Member(name)
+		m = memberOf(core)
+	})
+	return m, nil
+}
+
+// await waits until the member is as it should be.
+func (t *Team) await(ctx context.Context, name string, as func(team.Member) bool) (m Member, err error) {
+	waiting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if t.hosting != nil {
+		defer context.AfterFunc(waiting, func() {})()
+		go func() {
+			select {
+			case <-t.hosting:
+				cancel(fmt.Errorf("the host of team %s has ended", t.name))
+			case <-waiting.Done():
+			}
+		}()
+	}
+	err = t.until(waiting, func(s *team.State) bool {
+		core, _ := s.Member(name)
+		m = memberOf(core)
+		return as(core)
+	})
+	if err != nil && waiting.Err() != nil {
+		err = context.Cause(waiting)
+	}
+	return m, err
+}
+
+// AwaitEnd waits until the member has stopped or failed, and returns it as it is then.
+func (t *Team) AwaitEnd(ctx context.Context, name string) (Member, error) {
+	if err := t.member(name); err != nil {
+		return Member{}, err
+	}
+	return t.await(ctx, name, func(m team.Member) bool { return !m.Status.Running() })
+}
+
+// ShutdownRequest asks a teammate to end.
+type ShutdownRequest struct {
+	Member string
+	Reason string        // for the teammate
+	Within time.Duration // at this time from now it is ended, whatever it answered; 0 is at once
+}
+
+// RequestShutdown asks a teammate to end, does not wait for it, and returns the request's id. A later request than one that
+// is under way is refused with Conflict; an earlier one replaces it.
+func (t *Team) RequestShutdown(ctx context.Context, r ShutdownRequest) (string, error) {
+	now := desk.Now()
+	record, err := t.me.do(ctx, &team.RequestShutdown{Member: r.Member, Reason: r.Reason, Deadline: now + team.Time(r.Within.Milliseconds())})
+	if err != nil {
+		return "", err
+	}
+	e, _ := found[*team.ShutdownRequested](record)
+	return e.Request, nil
+}
+
+// leaving reports whether the member has been asked to end.
+func (t *Team) leaving(name string) (asked bool) {
+	t.desk.View(func(s *team.State) {
+		m, _ := s.Member(name)
+		asked = m.Status.Running() && m.Shutdown.Request != "" && t.me.name == t.lead
+	})
+	return asked
+}
+
+// WithdrawShutdown takes a request back, for example after the teammate gave a good reason not to end.
+func (t *Team) WithdrawShutdown(ctx context.Context, member string) error {
+	_, err := t.me.do(ctx, &team.WithdrawShutdown{Member: member})
+	return err
+}
+
+// ApprovePlan approves the plan that was submitted with that request, with a word on it or none.
+func (t *Team) ApprovePlan(ctx context.Context, request, feedback string) error {
+	_, err := t.me.do(ctx, &team.AnswerPlan{Request: request, Approved: true, Feedback: feedback})
+	return err
+}
+
+// RejectPlan sends a plan back: the teammate revises and resubmits it. The feedback must say what it lacks.
+func (t *Team) RejectPlan(ctx context.Context, request, feedback string) error {
+	_, err := t.me.do(ctx, &team.AnswerPlan{Request: request, Feedback: feedback})
+	return err
+}
+
+// Permissions returns the requests that wait for an answer.
+func (t *Team) Permissions(ctx context.Context) (open []Permission, err error) {
+	err = t.me.look(ctx, func(s *team.State) {
+		for _, p := range s.Permissions() {
+			open = append(open, permissionOf(p))
+		}
+	})
+	return open, err
+}
+
+// AnswerPermission allows or denies a request. The lead's own requests are the user's to answer, which the lead's program
+// stands for here.
+func (t *Team) AnswerPermission(ctx context.Context, request string, allow bool, reason string) error {
+	by := t.me
+	t.desk.View(func(s *team.State) {
+		for _, p := range s.Permissions() {
+			if p.Request == request && p.Member == t.lead && t.me.name == t.lead && !t.leadHasSession(s) {
+				by = t.user()
+			}
+		}
+	})
+	_, err := by.do(ctx, &team.AnswerPermission{Request: request, Allow: allow, Reason: reason})
+	return err
+}
+
+func (t *Team) leadHasSession(s *team.State) bool {
+	m, _ := s.Member(t.lead)
+	return m.Agent != team.External
+}
+
+// SetMode changes a teammate's permission mode: default, acceptEdits, auto, bypassPermissions, dontAsk or plan. It starts with
+// the lead's; bypassPermissions is only for teammates of a lead that was started so.
+func (t *Team) SetMode(ctx context.Context, member, mode string) error {
+	_, err := t.me.do(ctx, &team.SetMode{Member: member, Mode: mode})
+	return err
+}
+
+// SetDelegate switches delegate mode, in which the lead may only coordinate: it claims no task, and [Team.Allows] tells its
+// agent which tools it has.
+func (t *Team) SetDelegate(ctx context.Context, on bool) error {
+	user, err := t.asUser("switch delegate mode")
+	if err == nil {
+		_, err = user.do(ctx, &team.SetDelegate{On: on})
+	}
+	return err
+}
+
+// Allows says whether delegate mode lets the member use a tool. It restricts the lead and nobody else: the error has the code
+// Denied and lists what the lead may use.
+func (t *Team) Allows(ctx context.Context, member, tool string) error {
+	var refused error
+	if err := t.me.look(ctx, func(s *team.State) { refused = s.AllowsTool(member, tool) }); err != nil {
+		return err
+	}
+	return public(refused)
+}
+
+// SetBudget gives the team a new budget. A team that had spent its old one goes on.
+func (t *Team) SetBudget(ctx context.Context, b Budget) error {
+	user, err := t.asUser("set the budget")
+	if err == nil {
+		_, err = user.do(ctx, &team.SetBudget{Budget: b.core()})
+	}
+	return err
+}
+
+// Consolidate says that the lead puts the results together now, and Resume that the work goes on after all.
+func (t *Team) Consolidate(ctx context.Context) error { return t.setStatus(ctx, team.TeamConsolidating, "", "") }
+
+// Resume takes Consolidate back.
+func (t *Team) Resume(ctx context.Context) error { return t.setStatus(ctx, team.TeamActive, "", "") }
+
+// Complete ends the team: its history and results stay, and nothing in it changes any more. It is refused while a teammate
+// with a session runs. report is the path of the lead's report, or "".
+func (t *Team) Complete(ctx context.Context, report string) error {
+	return t.setStatus(ctx, team.TeamComplete, "", report)
+}
+
+// Abort ends the team with everybody in it, at once.
+func (t *Team) Abort(ctx context.Context, reason string) error {
+	return t.setStatus(ctx, team.TeamAborted, reason, "")
+}
+
+func (t *Team) setStatus(ctx context.Context, status team.TeamStatus, reason, report string) error {
+	_, err := t.me.do(ctx, &team.SetStatus{Status: status, Reason: reason, Report: report})
+	return err
+}

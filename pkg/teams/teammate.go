@@ -1,0 +1,152 @@
+package teams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cadre/internal/desk"
+	"cadre/internal/team"
+)
+
+// Teammate is what a member does in its team: it is the handle of a program that acts as the member, and part of the [Seat] of
+// a session. A handle of a session that was replaced is refused with Conflict, and of a member that has ended with Finished.
+type Teammate struct{ actor }
+
+// Name is the member's name.
+func (m *Teammate) Name() string { return m.name }
+
+// Team is the name of its team.
+func (m *Teammate) Team() string { return m.team.name }
+
+// Lead is the name of its lead.
+func (m *Teammate) Lead() string { return m.team.lead }
+
+// Tasks is the task list, used as this member.
+func (m *Teammate) Tasks() *TaskList { return &TaskList{m.actor} }
+
+// Mail is this member's mailbox.
+func (m *Teammate) Mail() *Mailbox { return &Mailbox{m.actor} }
+
+// Member returns the member as it is at the moment.
+func (m *Teammate) Member(ctx context.Context) (is Member, err error) {
+	err = m.look(ctx, func(s *team.State) {
+		core, _ := s.Member(m.name)
+		is = memberOf(core)
+	})
+	return is, err
+}
+
+// Busy says that the member works, and on what.
+func (m *Teammate) Busy(ctx context.Context, summary string) error {
+	_, err := m.do(ctx, &team.ReportStatus{Status: team.Active, Summary: summary, Member: m.name})
+	return err
+}
+
+// Idle says that the member waits for something to do. The lead is told: the report where there is one, else, when there
+// is no task for the member, that it is idle. Where the hook TeammateIdle rejects it, the error has the code Rejected and the
+// feedback, and the member is to go on working; it gets the same feedback as a message.
+func (m *Teammate) Idle(ctx context.Context, report string) error {
+	_, err := m.do(ctx, &team.ReportStatus{Status: team.Idle, Report: report, Member: m.name})
+	return err
+}
+
+// AnswerShutdown answers a request to end, which came as a message with the request's id as Ref. Who approves is ended once
+// its session has; who rejects, with a reason, is ended at the deadline unless the lead withdraws the request.
+func (m *Teammate) AnswerShutdown(ctx context.Context, request string, approve bool, reason string) error {
+	_, err := m.do(ctx, &team.AnswerShutdown{Request: request, Approved: approve, Reason: reason})
+	return err
+}
+
+// Writes reports whether the member may change anything: not while it needs approval of a plan and has none.
+func (m *Teammate) Writes(ctx context.Context) (may bool, err error) {
+	err = m.look(ctx, func(s *team.State) { may = s.Writes(m.name) })
+	return may, err
+}
+
+// SubmitPlan lays a plan before the lead and returns the request's id. It is refused with Invalid for a member that needs no
+// approval.
+func (m *Teammate) SubmitPlan(ctx context.Context, plan string) (request string, err error) {
+	r, err := m.do(ctx, &team.SubmitPlan{Plan: plan})
+	if err != nil {
+		return "", err
+	}
+	e, _ := found[*team.PlanSubmitted](r)
+	return e.Request, nil
+}
+
+// AwaitPlan waits for the answer to a plan. A rejected one is to be revised, by the feedback, and submitted again.
+func (m *Teammate) AwaitPlan(ctx context.Context, request string) (approved bool, feedback string, err error) {
+	var plan team.Plan
+	var is team.Member
+	err = m.team.until(ctx, func(s *team.State) bool {
+		is, _ = s.Member(m.name)
+		plan = is.Plan
+		return plan.Request != request || plan.State != "submitted" || !is.Status.Running()
+	})
+	switch {
+	case err != nil:
+		return false, "", err
+	case plan.Request != request:
+		return false, "", refuse(Conflict, fmt.Sprintf("%s submitted another plan since (%s)", m.name, plan.Request))
+	case plan.State == "submitted":
+		return false, "", refuse(Finished, m.name+" has ended")
+	}
+	return plan.State == "approved", plan.Feedback, nil
+}
+
+// Answer is what became of a permission request.
+type Answer struct {
+	Allowed bool
+	Outcome string // allowed, denied or timed_out
+	By      string // who answered; "" for the rules of the team, or for nobody
+	Reason  string
+}
+
+// AskPermission asks whether the member may use a tool, whose input is given as JSON, and waits for the answer. Some requests
+// are answered at once, by the member's mode and by delegate mode; for the others the lead is asked, and the user for the
+// lead. A request that nobody answers within the time is denied as timed_out. A denial is no error.
+func (m *Teammate) AskPermission(ctx context.Context, tool, input string, within time.Duration) (Answer, error) {
+	deadline := time.Now().Add(within)
+	r, err := m.do(ctx, &team.RequestPermission{Tool: tool, Input: input, Deadline: millis(deadline)})
+	if err != nil {
+		return Answer{}, err
+	}
+	asked, _ := found[*team.PermissionRequested](r)
+	request := asked.Permission.Request
+	waiting, cancel := context.WithDeadline(ctx, deadline.Add(time.Millisecond))
+	defer cancel()
+	answer, err := m.answered(waiting, request, r.Seq-1)
+	if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return answer, err
+	}
+	if err := m.expire(ctx, request); err != nil {
+		return Answer{}, err
+	}
+	return m.answered(ctx, request, r.Seq-1)
+}
+
+// expire ends the request, unless its host or an answer was faster.
+func (m *Teammate) expire(ctx context.Context, request string) error {
+	_, err := m.team.desk.Do(ctx, team.Command{Actor: team.User, At: desk.Now(), Body: &team.ExpirePermission{Request: request}})
+	if team.CodeOf(err) == team.NotFound {
+		return nil
+	}
+	return public(err)
+}
+
+// answered waits for the answer in the history after seq after.
+func (m *Teammate) answered(ctx context.Context, request string, after int64) (Answer, error) {
+	for r, err := range m.team.desk.Watch(ctx, after) {
+		if err != nil {
+			return Answer{}, public(err)
+		}
+		for _, e := range r.Events {
+			if a, ok := e.(*team.PermissionAnswered); ok && a.Request == request {
+				return Answer{Allowed: a.Outcome == "allowed", Outcome: a.Outcome, By: a.By, Reason: a.Reason}, nil
+			}
+		}
+	}
+	return Answer{}, public(ctx.Err())
+}

@@ -1,0 +1,186 @@
+package teams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Worker is an agent made of Go functions: its sessions take tasks from the list, one at a time, and call Task for each; the
+// lead hears when there is none left. Asked to shut down it agrees after the task at hand. It makes no plans, so it cannot be
+// spawned with PlanApproval.
+type Worker struct {
+	// Task does one task. Its result completes the task and its error fails it. ctx ends when the session is to end; the task is
+	// back on the list then, whatever is returned.
+	Task func(ctx context.Context, seat *Seat, job Job) (result string, err error)
+	// Mail is given the messages to the member, one at a time and never while Task runs; nil to ignore them. Requests to
+	// shut down are answered by the Worker. An error ends the session: the member has failed.
+	Mail func(ctx context.Context, seat *Seat, m Message) error
+}
+
+// Job is a task that a [Worker] is to do.
+type Job struct {
+	Task     Task
+	Claim    Claim
+	Feedback string // of the hook TaskCompleted, which rejected the result before; "" at first
+}
+
+// Start starts a session.
+func (w Worker) Start(ctx context.Context, seat *Seat) (Session, error) {
+	if w.Task == nil {
+		return nil, errors.New("the worker has no function for tasks")
+	}
+	if may, err := seat.Writes(ctx); err != nil {
+		return nil, err
+	} else if !may {
+		return nil, errors.New("a worker makes no plans; spawn it without plan approval")
+	}
+	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s := &workerSession{Worker: w, seat: seat, cancel: cancel, wake: make(chan struct{}, 1), over: make(chan struct{})}
+	go func() {
+		defer close(s.over)
+		if s.err = s.work(working); working.Err() != nil {
+			s.err = nil
+		}
+	}()
+	return s, nil
+}
+
+type workerSession struct {
+	Worker
+	seat   *Seat
+	cancel context.CancelFunc
+	wake   chan struct{} // holds one wake-up
+	over   chan struct{} // closed when the session is over, with the reason in err
+	err    error
+
+	mu   sync.Mutex
+	mail []Message
+}
+
+func (s *workerSession) Deliver(ctx context.Context, mail []Message) error {
+	s.mu.Lock()
+	s.mail = append(s.mail, mail...)
+	s.mu.Unlock()
+	return s.Wake(ctx)
+}
+
+func (s *workerSession) Wake(context.Context) error {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (s *workerSession) Stop(context.Context) error {
+	s.cancel()
+	<-s.over
+	return nil
+}
+
+func (s *workerSession) Wait() error {
+	<-s.over
+	return s.err
+}
+
+// work does what there is, and waits for more, until ctx ends.
+func (s *workerSession) work(ctx context.Context) error {
+	for {
+		leaving, err := s.read(ctx)
+		worked := false
+		if err == nil && !leaving {
+			worked, err = s.next(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if worked {
+			continue
+		}
+		if !leaving {
+			if err := s.seat.Idle(ctx, ""); err != nil && !errors.Is(err, Rejected) { // whose feedback comes as a message
+				return err
+			}
+		}
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// read takes the mail. It reports whether the session agreed to shut down.
+func (s *workerSession) read(ctx context.Context) (leaving bool, err error) {
+	s.mu.Lock()
+	mail := s.mail
+	s.mail = nil
+	s.mu.Unlock()
+	for _, m := range mail {
+		if m.Type == MessageShutdownRequest {
+			err := s.seat.AnswerShutdown(ctx, m.Ref, true, "")
+			leaving = leaving || err == nil
+			if err != nil && !errors.Is(err, Conflict) { // it was withdrawn
+				return false, err
+			}
+			continue
+		}
+		if s.Mail != nil {
+			if err := s.Mail(ctx, s.seat, m); err != nil {
+				return false, fmt.Errorf("message %d: %w", m.Seq, err)
+			}
+		}
+	}
+	return leaving, nil
+}
+
+// next does one task, if there is one.
+func (s *workerSession) next(ctx context.Context) (worked bool, err error) {
+	claim, err := s.seat.Tasks().ClaimNext(ctx)
+	for _, none := range []Code{Nothing, NotReady, Exhausted, Finished, Denied} {
+		if errors.Is(err, none) {
+			return false, nil
+		}
+	}
+	if err == nil {
+		err = s.seat.Busy(ctx, "task "+claim.ID+": "+claim.Task.Subject)
+	}
+	if err == nil {
+		err = s.do(ctx, claim)
+	}
+	return err == nil, err
+}
+
+// do does a task and settles it. A claim that is gone is the team's decision and no error.
+func (s *workerSession) do(ctx context.Context, claim Claim) error {
+	job := Job{Task: claim.Task, Claim: claim}
+	for {
+		result, failure := s.Task(ctx, s.seat, job)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if failure != nil {
+			return gone(s.seat.Tasks().Fail(ctx, claim, failure.Error(), result))
+		}
+		_, err := s.seat.Tasks().Complete(ctx, claim, result)
+		rejected, refused := errors.AsType[*Error](err)
+		switch {
+		case refused && rejected.Code == Rejected && !rejected.Final:
+			job.Feedback = rejected.Text
+		case refused && (rejected.Code == Rejected || rejected.Code == NotReady || rejected.Code == TooLarge):
+			return gone(s.seat.Tasks().Fail(ctx, claim, rejected.Text, ""))
+		default:
+			return gone(err)
+		}
+	}
+}
+
+// gone drops a refusal: what it was about is settled otherwise.
+func gone(err error) error {
+	if _, refused := errors.AsType[*Error](err); refused {
+		return nil
+	}
+	return err
+}
