@@ -2,7 +2,10 @@ module cadre/bench
 
 go 1.26.0
 
-require cadre v0.0.0
+require (
+	cadre v0.0.0
+	github.com/mattn/go-sqlite3 v1.14.52
+)
 
 require (
 	github.com/fsnotify/fsnotify v1.10.1 // indirect

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,8 +42,23 @@ func withProgram(run func() int) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // some tests run the program as another user
+		return 0, err
+	}
+	// go test keeps the result of a test until a file that it looked at changes; it does not see what go build looks at.
+	for _, sources := range []string{"../cmd", "../internal", "../go.mod"} {
+		err := filepath.WalkDir(sources, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil {
+				_, err = os.Stat(path)
+			}
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
 	cadre = filepath.Join(dir, "cadre")
-	build := exec.Command("go", "build", "-o", cadre, "cadre/cmd/cadre")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", cadre, "cadre/cmd/cadre")
 	build.Stdout, build.Stderr = os.Stdout, os.Stderr
 	if err := build.Run(); err != nil {
 		return 0, fmt.Errorf("build the program: %w", err)

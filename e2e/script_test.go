@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,6 +29,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Deadline:            time.Now().Add(2 * time.Minute),
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars, environment(env.WorkDir)...)
 			env.Vars = append(env.Vars, "ROOT="+env.WorkDir)
@@ -40,12 +40,6 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"cadre": scriptCadre, "refused": scriptRefused, "unfinished": scriptUnfinished, "json": scriptJSON, "as": scriptAs, "wait-done": scriptWaitDone,
-		},
-		Condition: func(cond string) (bool, error) {
-			if cond == "root" {
-				return os.Getuid() == 0, nil
-			}
-			return false, fmt.Errorf("no condition %q", cond)
 		},
 	})
 }
@@ -162,12 +156,4 @@ func scriptWaitDone(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		<-time.After(10 * time.Millisecond)
 	}
-}
-
-// A file mode does not stop the administrator, so for one the tests that need it to are run as somebody else.
-func nobody() *syscall.SysProcAttr {
-	if os.Getuid() != 0 {
-		return nil
-	}
-	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 }

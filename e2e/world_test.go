@@ -119,7 +119,7 @@ func read[T any](w *world, args ...string) (value T) {
 	w.t.Helper()
 	out := w.must(append(args, "--json")...)
 	if err := json.Unmarshal([]byte(out), &value); err != nil {
-		w.t.Fatalf("cadre %s --json: %v\n%s", strings.Join(args, " "), err, out)
+		w.t.Fatalf("cadre %s --json: %v\n%.2000s", strings.Join(args, " "), err, out)
 	}
 	return value
 }
@@ -231,8 +231,8 @@ func (w *world) lines(name string) []string {
 	return strings.Fields(string(text))
 }
 
-func (w *world) exists(path ...string) bool {
-	_, err := os.Lstat(filepath.Join(append([]string{w.dir}, path...)...))
+func has(path ...string) bool {
+	_, err := os.Lstat(filepath.Join(path...))
 	return err == nil
 }
 
@@ -267,30 +267,27 @@ func noneLeft(t *testing.T, mark string) {
 	eventually(t, "no process of the team is left", func() bool { return len(marked(t, mark)) == 0 })
 }
 
-// fact is a record as log --json prints it, with what the tests look at.
-type fact struct {
-	Seq    int64
-	Actor  string
-	At     int64
-	Events []struct {
-		Kind, Task, Member, By, Reason, What, Feedback, Hook string
-		Count                                                int64
-		Message                                              struct {
-			Seq            int64
-			From, To, Body string
-		}
+// event is one thing that happened, as log --json prints it.
+type event map[string]any
+
+func (e event) is(kind string) bool { return e["kind"] == kind }
+
+// history is what happened in a team.
+func (w *world) history(team string) (all []event) {
+	w.t.Helper()
+	for _, record := range read[[]struct{ Events []event }](w, "log", team) {
+		all = append(all, record.Events...)
 	}
+	return all
 }
 
 // count is how often a kind of event happened to each task of a team.
 func (w *world) count(team, kind string) map[string]int {
 	w.t.Helper()
 	happened := map[string]int{}
-	for _, f := range read[[]fact](w, "log", team) {
-		for _, e := range f.Events {
-			if e.Kind == kind {
-				happened[e.Task]++
-			}
+	for _, e := range w.history(team) {
+		if e.is(kind) {
+			happened[e["task"].(string)]++
 		}
 	}
 	return happened
@@ -315,6 +312,6 @@ func (w *world) git(args ...string) {
 	c := exec.Command("git", args...)
 	c.Dir, c.Env = w.dir, w.env
 	if out, err := c.CombinedOutput(); err != nil {
-		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+		w.t.Fatalf("git %s: %v\n%.2000s", strings.Join(args, " "), err, out)
 	}
 }

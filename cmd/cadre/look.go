@@ -177,6 +177,7 @@ func (a *app) logCommand() *cobra.Command {
 		Use: "log [TEAM]", Short: "Show what happened, all of it", Args: positional(0),
 		Long: "Show the history of a team, the oldest first. With --follow it goes on with what happens until the team has ended or you\ninterrupt it. With --json it prints an array of records, or with --follow one record a line.",
 		RunE: func(c *cobra.Command, args []string) error {
+			stays()
 			ctx := c.Context()
 			name, _, err := a.split(ctx, args, 0)
 			if err != nil {

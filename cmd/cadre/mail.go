@@ -18,7 +18,16 @@ func text(c *cobra.Command, arg string) (string, error) {
 		return arg, nil
 	}
 	in, err := io.ReadAll(io.LimitReader(c.InOrStdin(), team.MaxText+1))
-	return strings.TrimSuffix(string(in), "\n"), err
+	if err != nil {
+		return "", err
+	}
+	body := strings.TrimSuffix(string(in), "\n")
+	if len(body) <= team.MaxText {
+		return body, nil
+	}
+	const most = 1 << 30 // what never ends is not counted to its end
+	rest, _ := io.Copy(io.Discard, io.LimitReader(c.InOrStdin(), most))
+	return "", &team.Error{Code: team.TooLarge, Text: fmt.Sprintf("standard input has %d bytes, of at most %d; put the rest into a file and name it", int64(len(in))+rest, team.MaxText)}
 }
 
 func (a *app) sent(what string) func(*desk.Desk, *team.Record) error {

@@ -26,8 +26,9 @@ const (
 )
 
 func main() {
-	// A command reads a team once and ends: collecting garbage meanwhile would cost more than it gives.
-	debug.SetGCPercent(400)
+	// A command reads a team once and ends: collecting garbage meanwhile costs more than it gives. Those that stay turn it on again.
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(1 << 30)
 	// Where a file may not grow further a write is to fail, not to end the process.
 	signal.Ignore(syscall.SIGXFSZ)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -35,6 +36,9 @@ func main() {
 	stop()
 	os.Exit(code)
 }
+
+// stays is called by commands that run for long.
+func stays() { debug.SetGCPercent(100) }
 
 func execute(ctx context.Context, args []string) int {
 	root := newRoot(ctx)

@@ -32,6 +32,7 @@ tried anew. A team that is complete is put away under its id, and the file begin
 Exit status 0: every task is completed. 1: some are not, for the reason that is printed; run it again. 2: it cannot work.
 With --json every record is printed as it happens, one a line, and the result last.`,
 		RunE: func(c *cobra.Command, args []string) error {
+			stays()
 			o := run.Options{Home: a.home, Report: report, Log: a.note, Hooks: a.hooks(nil), Project: a.projector, Agents: agents()}
 			var err error
 			if t := a.teammateOf(c.Context()); t != "" {

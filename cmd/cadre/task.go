@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,35 +108,46 @@ func (a *app) taskList() *cobra.Command {
 				return err
 			}
 			defer d.Close()
-			tasks := []team.Task{}
 			d.View(func(s *team.State) {
+				tasks := s.Tasks()
 				if claimable {
-					tasks = append(tasks, s.Claimable(owner)...)
-					return
+					tasks = slices.Values(s.Claimable(owner))
 				}
-				for t := range s.Tasks() {
-					if (status == "" || t.Status == team.TaskStatus(status)) && (owner == "" || t.Owner == owner) {
-						tasks = append(tasks, t)
+				err = a.printTasks(s, func(yield func(team.Task) bool) {
+					for t := range tasks {
+						if wanted := claimable || (status == "" || t.Status == team.TaskStatus(status)) && (owner == "" || t.Owner == owner); wanted && !yield(t) {
+							return
+						}
 					}
-				}
+				})
 			})
-			return a.print(tasks, func(w io.Writer) error {
-				if len(tasks) == 0 {
-					return said("no tasks")(w)
-				}
-				var t show.Table
-				t.Row("ID", "STATUS", "OWNER", "PRIORITY", "SUBJECT")
-				for _, task := range tasks {
-					t.Row(task.ID, show.TaskState(task), task.Owner, task.Priority, task.Subject)
-				}
-				return t.Write(w)
-			})
+			return err
 		},
 	}
 	c.Flags().StringVar(&status, "status", "", "only those that are pending, in_progress or completed")
 	c.Flags().StringVar(&owner, "owner", "", "only those of this member")
 	c.Flags().BoolVar(&claimable, "claimable", false, "only those that could be claimed now, in the order of claim --next; with --owner those that this member could claim")
 	return c
+}
+
+// printTasks prints a list that may be long, without holding it a second time.
+func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
+	all := s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed)
+	if a.json {
+		const guess = 350 // bytes of a task
+		_, err := a.out.Write(append(team.AppendTasks(make([]byte, 0, guess*(all+1)), tasks), '\n'))
+		return err
+	}
+	t := show.NewTable(all+1, "ID", "STATUS", "OWNER", "PRIORITY", "SUBJECT")
+	empty := true
+	for task := range tasks {
+		empty = false
+		t.Row(task.ID, show.TaskState(task), task.Owner, task.Priority, task.Subject)
+	}
+	if empty {
+		return said("no tasks")(a.out)
+	}
+	return t.Write(a.out)
 }
 
 func (a *app) taskShow() *cobra.Command {

@@ -163,6 +163,7 @@ func (a *app) hostCommand() *cobra.Command {
 		Use: "host [TEAM]", Short: "Run the sessions of a team's members in this process", Args: positional(0),
 		Long: "Run the sessions of a team's members until they have ended or the team has. cadre run does this for a team file, and\ncadre spawn starts it in the background; its output is then in the team's folder as host.log. It may be stopped and\nstarted again at any time, also with kill -9: tasks that were under way go back on the list.",
 		RunE: func(c *cobra.Command, args []string) error {
+			stays()
 			ctx := c.Context()
 			name, _, err := a.split(ctx, args, 0)
 			if err != nil {

@@ -222,6 +222,9 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 		case team.WantExpireShutdown:
 			err = h.do(ctx, &team.ExpireShutdown{Member: w.Member}, 0)
 		case team.WantSession:
+			if h.Agents[members[i].Agent] == nil {
+				break // it waits for a host that knows its agent
+			}
 			wanted[w.Member] = true
 			if members[i].Host != h.ID && members[i].Host != "" {
 				next = min(next, watchEvery)

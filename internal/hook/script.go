@@ -3,9 +3,10 @@ package hook
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"cadre/internal/pattern"
 )
 
 // scripts returns the files inside dir that the command runs by name, as paths relative to dir: what stands where a command
@@ -14,8 +15,8 @@ import (
 func scripts(dir, command string) []string {
 	var found []string
 	runs := true // whether the next word is a command
-	for _, token := range words.FindAllString(command, -1) {
-		if separators.MatchString(token) {
+	for _, token := range words().FindAllString(command, -1) {
+		if separators().MatchString(token) {
 			runs = true
 			continue
 		}
@@ -23,9 +24,9 @@ func scripts(dir, command string) []string {
 		switch {
 		case !runs:
 			continue
-		case strings.HasPrefix(word, "-"), number.MatchString(word), assignment.MatchString(word), slices.Contains(prefixes, word):
+		case strings.HasPrefix(word, "-"), number().MatchString(word), assignment().MatchString(word), slices.Contains(prefixes, word):
 			continue
-		case interpreter.MatchString(filepath.Base(word)):
+		case interpreter().MatchString(filepath.Base(word)):
 			// its first operand is run as well, so the next word is looked at
 		default:
 			runs = false
@@ -38,11 +39,11 @@ func scripts(dir, command string) []string {
 }
 
 var (
-	words       = regexp.MustCompile(`(?:\$\{\w+\}|"[^"]*"|'[^']*'|\\.|[^\s"'\\;&|(){}])+|[;&|(){}\n]`)
-	separators  = regexp.MustCompile(`^[;&|(){}\n]$`)
-	number      = regexp.MustCompile(`^[\d.]+[smhd]?$`) // of timeout and nice
-	assignment  = regexp.MustCompile(`^\w+=`)
-	interpreter = regexp.MustCompile(`^(\.|source|(ba|da|z|k)?sh|(python|node|ruby|perl|php|lua)[\d.]*|deno|bun)$`)
+	words       = pattern.Lazy(`(?:\$\{\w+\}|"[^"]*"|'[^']*'|\\.|[^\s"'\\;&|(){}])+|[;&|(){}\n]`)
+	separators  = pattern.Lazy(`^[;&|(){}\n]$`)
+	number      = pattern.Lazy(`^[\d.]+[smhd]?$`) // of timeout and nice
+	assignment  = pattern.Lazy(`^\w+=`)
+	interpreter = pattern.Lazy(`^(\.|source|(ba|da|z|k)?sh|(python|node|ruby|perl|php|lua)[\d.]*|deno|bun)$`)
 	prefixes    = []string{"env", "exec", "command", "time", "nice", "nohup", "timeout", "if", "then", "else", "elif", "while", "until", "do", "!"}
 )
 

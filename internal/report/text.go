@@ -2,19 +2,20 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
+
+	"cadre/internal/pattern"
 )
 
 // escapes are terminal control sequences; without them the letters in the middle of one would be left as rubbish.
-var escapes = regexp.MustCompile("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)?|[@-Z\\\\-_])")
+var escapes = pattern.Lazy("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 
 // clean removes what is not text: control characters, terminal sequences, marks that reverse the reading direction.
 func clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	s = escapes.ReplaceAllString(s, "")
+	s = escapes().ReplaceAllString(s, "")
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -99,11 +100,11 @@ func longestRun(s string, c rune) (longest int) {
 }
 
 var (
-	fenceLine = regexp.MustCompile("^( {0,3})(`{3,}|~{3,})(.*)$")
-	atxLine   = regexp.MustCompile(`^ {0,3}(#{1,6})([ \t].*)?$`)
-	underline = regexp.MustCompile(`^ {0,3}(=+|-+)[ \t]*$`)
+	fenceLine = pattern.Lazy("^( {0,3})(`{3,}|~{3,})(.*)$")
+	atxLine   = pattern.Lazy(`^ {0,3}(#{1,6})([ \t].*)?$`)
+	underline = pattern.Lazy(`^ {0,3}(=+|-+)[ \t]*$`)
 	// A line that an underline of a heading can follow is one of a paragraph: no list, quote, table, heading or code.
-	noParagraph = regexp.MustCompile("^(\\s*$| {4,}|\t| {0,3}([-+*>#|]|```|~~~|\\d{1,9}[.)][ \t]))")
+	noParagraph = pattern.Lazy("^(\\s*$| {4,}|\t| {0,3}([-+*>#|]|```|~~~|\\d{1,9}[.)][ \t]))")
 )
 
 // demote makes Markdown of unknown origin part of a section: its headings go down by so many levels, a fence that it leaves open is
@@ -124,7 +125,7 @@ func demote(markdown string, levels int) string {
 		for range len(indent) {
 			line = strings.TrimPrefix(line, " ")
 		}
-		m := fenceLine.FindStringSubmatch(line)
+		m := fenceLine().FindStringSubmatch(line)
 		switch {
 		case open != "" && m != nil && m[2][0] == open[0] && len(m[2]) >= len(open) && strings.TrimSpace(m[3]) == "":
 			out = append(out, m[2])
@@ -146,18 +147,18 @@ func demote(markdown string, levels int) string {
 
 // appendText appends a line that is outside of fences, after those before it.
 func appendText(out []string, line string, levels int) []string {
-	if m := atxLine.FindStringSubmatch(line); m != nil {
+	if m := atxLine().FindStringSubmatch(line); m != nil {
 		return append(out, heading(len(m[1])+levels, m[2]))
 	}
-	m := underline.FindStringSubmatch(line)
+	m := underline().FindStringSubmatch(line)
 	if m == nil || len(out) == 0 || strings.TrimSpace(out[len(out)-1]) == "" {
 		return append(out, showHTML(line))
 	}
 	equals := m[1][0] == '='
 	switch last := len(out) - 1; {
-	case !noParagraph.MatchString(out[last]) && equals:
+	case !noParagraph().MatchString(out[last]) && equals:
 		out[last] = heading(1+levels, out[last])
-	case !noParagraph.MatchString(out[last]):
+	case !noParagraph().MatchString(out[last]):
 		out[last] = heading(2+levels, out[last])
 	case equals:
 		out = append(out, `\`+strings.TrimSpace(line))
@@ -172,14 +173,14 @@ func heading(level int, text string) string {
 }
 
 var (
-	html     = regexp.MustCompile(`<[A-Za-z/!?]`)
-	autolink = regexp.MustCompile(`^<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[^\s<>@]+@[^\s<>@]+)>`)
+	html     = pattern.Lazy(`<[A-Za-z/!?]`)
+	autolink = pattern.Lazy(`^<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[^\s<>@]+@[^\s<>@]+)>`)
 )
 
 // showHTML escapes what begins a tag or a comment outside of code spans: the report shows HTML, and a tag left open cannot
 // swallow what follows.
 func showHTML(line string) string {
-	if !html.MatchString(line) {
+	if !html().MatchString(line) {
 		return line
 	}
 	var b strings.Builder
@@ -193,7 +194,7 @@ func showHTML(line string) string {
 			}
 			b.WriteString(line[i:end])
 			i = end
-		case line[i] == '<' && !autolink.MatchString(line[i:]) && html.MatchString(line[i:min(i+2, len(line))]):
+		case line[i] == '<' && !autolink().MatchString(line[i:]) && html().MatchString(line[i:min(i+2, len(line))]):
 			b.WriteString("&lt;")
 			i++
 		default:
@@ -223,7 +224,7 @@ func closingRun(s string, n int) int {
 // their verdict. Tables, headings, lists and code are no verdict.
 func firstLine(markdown string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(clean(markdown)), "\n")
-	if noParagraph.MatchString(line) && !strings.HasPrefix(line, "**") || fenceLine.MatchString(line) {
+	if noParagraph().MatchString(line) && !strings.HasPrefix(line, "**") || fenceLine().MatchString(line) {
 		return ""
 	}
 	if short := cut(line, 300); short != line {

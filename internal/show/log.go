@@ -111,10 +111,11 @@ func Clock(t team.Time) string { return time.UnixMilli(int64(t)).Format("15:04:0
 
 // Clean makes one line of a text that may hold anything.
 func Clean(s string) string {
+	if plain(s) {
+		return brief(s, mostOfALine)
+	}
 	s = strings.Map(func(r rune) rune {
 		switch {
-		case r >= ' ' && r < 0x7f:
-			return r
 		case r == '\n' || r == '\t' || r == '\r':
 			return ' '
 		case unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co):
@@ -122,7 +123,20 @@ func Clean(s string) string {
 		}
 		return r
 	}, s)
-	return brief(s, 400)
+	return brief(s, mostOfALine)
+}
+
+// mostOfALine is how many characters of a text fit where a person reads it in passing.
+const mostOfALine = 400
+
+// plain reports whether s is printable ASCII, as nearly every text is.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 func brief(s string, most int) string {

@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -10,41 +11,47 @@ import (
 	"cadre/internal/team"
 )
 
-// Table is rows of cells, aligned when written. The last column is never cut or padded.
+// Table is rows of cells, aligned when written. The last column is never cut or padded. All rows have as many cells as the first.
 type Table struct {
-	rows [][]string
+	cells  []string
+	widths []int // one for each column
+	size   int   // of all cells, in bytes
+}
+
+// NewTable returns a table with that head and room for so many rows.
+func NewTable(rows int, head ...string) *Table {
+	t := &Table{cells: make([]string, 0, rows*len(head))}
+	t.Row(head...)
+	return t
 }
 
 // Row adds a row.
 func (t *Table) Row(cells ...string) {
-	for i := range cells {
-		cells[i] = Clean(cells[i])
+	if t.widths == nil {
+		t.widths = make([]int, len(cells))
 	}
-	t.rows = append(t.rows, cells)
+	for i := range t.widths {
+		cell := Clean(cells[i])
+		t.cells = append(t.cells, cell)
+		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
+		t.size += len(cell)
+	}
 }
 
 // Write writes the table in one piece.
 func (t *Table) Write(w io.Writer) error {
-	var widths []int
-	for _, row := range t.rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+	padding := strings.Repeat(" ", slices.Max(append(t.widths, 0))+2)
+	out := make([]byte, 0, t.size+len(t.cells)*len(padding)/2)
+	for i, cell := range t.cells {
+		column := i % len(t.widths)
+		out = append(out, cell...)
+		if column == len(t.widths)-1 {
+			out = append(out, '\n')
+			continue
 		}
+		out = append(out, padding[:t.widths[column]-utf8.RuneCountInString(cell)+2]...)
 	}
-	var out strings.Builder
-	for _, row := range t.rows {
-		for i, cell := range row {
-			out.WriteString(cell)
-			if i < len(row)-1 {
-				out.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
-			}
-		}
-		out.WriteByte('\n')
-	}
-	_, err := io.WriteString(w, out.String())
+	_, err := w.Write(out)
 	return err
 }
 

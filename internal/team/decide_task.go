@@ -275,7 +275,8 @@ func (b *FailTask) decide(d *decision) error {
 	}
 	d.emit(&TaskFailed{Task: t.ID, By: m.Name, Reason: reason, Result: b.Result})
 	if t.Failures >= t.Retries && m.Name != d.team.Lead {
-		d.tell(d.team.Lead, TypeSystem, t.ID, "Task %s (%s) failed %d times and is given up, until somebody claims it by its id. Last reason: %s", t.ID, t.Subject, t.Failures+1, clipTo(reason, MaxSubject))
+		d.tell(d.team.Lead, TypeSystem, t.ID, "Task %s (%s) is given up after failure %d: %s\nIt is tried again when you release it, or when somebody claims it by its id.",
+			t.ID, t.Subject, t.Failures+1, clipTo(reason, MaxSubject))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@
 //	team    pending ─spawn▶ active ─▶ consolidating ─▶ complete        any but complete ─▶ aborted
 //	member  spawning ─▶ active ◀─▶ idle, blocked                      any of them ─▶ shutting_down ─▶ stopped
 //	        any of them ─host died▶ spawning (next incarnation)       any of them ─▶ failed
+//	        asked to shut down ─host died▶ stopped                    the lead never ends before its team
 //	task    pending ─claim▶ in_progress ─complete▶ completed           not completed ─▶ deleted
 //	        in_progress ─release, failure, lost member▶ pending
 //
@@ -23,6 +24,7 @@
 //   - One command is one [Record]: all of its events happen, or none.
 //   - A command is idempotent by its id: while its record is among the last [Remembered] ones, sending it again changes
 //     nothing and gives the seq of that record. An older repetition meets the rules that protect each thing by itself (fences, incarnations, requests that were answered).
+//   - What was read from a state stays as it was: Apply changes no list or map that a reader may hold.
 //   - Apply is total: it takes every event that any version of this package recorded, in any state, and replaying events that a state has already is refused by seq.
 //   - The state holds no history. A message leaves it when its last recipient has it; what remains grows with the
 //     tasks and members of the team.

@@ -1,5 +1,7 @@
 package team
 
+import "iter"
+
 // How the parts of the state are written as JSON: in snapshots, in events that carry them whole, and, with what is
 // derived added, for people and programs. The names are the vocabulary of docs/ARCHITECTURE.md.
 
@@ -144,6 +146,19 @@ func (m Member) MarshalJSON() ([]byte, error) { return encode(&m, true, nil), ni
 
 // MarshalJSON writes the task as one JSON object; blocked lists the open tasks that it waits for.
 func (t Task) MarshalJSON() ([]byte, error) { return encode(&t, true, nil), nil }
+
+// AppendTasks appends the tasks to buf as one JSON array, as encoding/json would write them, without its detour for each element.
+func AppendTasks(buf []byte, tasks iter.Seq[Task]) []byte {
+	buf = append(buf, '[')
+	empty := len(buf)
+	for t := range tasks {
+		if len(buf) > empty {
+			buf = append(buf, ',')
+		}
+		buf = encode(&t, true, buf)
+	}
+	return append(buf, ']')
+}
 
 // MarshalJSON writes the message as one JSON object.
 func (m Message) MarshalJSON() ([]byte, error) { return encode(&m, true, nil), nil }

@@ -32,10 +32,13 @@ type modelTask struct {
 	failure         string
 }
 
-func newModel(s *State) *model {
+func newModel(t fataler, s *State, records []*Record) *model {
 	m := &model{tasks: map[string]*modelTask{}, sent: map[int64][]string{}, got: map[string]int64{}, roles: map[string]string{}, status: map[string]MemberStatus{}, lead: s.team.Lead}
 	for _, one := range s.Members() {
 		m.roles[one.Name], m.status[one.Name] = one.Role, one.Status
+	}
+	for _, r := range records {
+		m.apply(t, r)
 	}
 	return m
 }
@@ -191,6 +194,9 @@ func (m *model) applyTask(e Event) {
 		t := m.tasks[e.Task]
 		t.status, t.owner, t.assigned = Pending, e.Owner, e.Owner != ""
 		t.fence++
+		if t.failure != "" {
+			t.failed, t.failure = 0, ""
+		}
 	case *TaskFailed:
 		t := m.tasks[e.Task]
 		t.status, t.failure = Pending, e.Reason

@@ -3,13 +3,14 @@ package teamfile
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"cadre/internal/pattern"
 )
 
 // Error is one thing wrong with a team file.
@@ -109,11 +110,11 @@ func (s *source) failAt(line, column int, format string, args ...any) {
 }
 
 // breaks are the ends of lines as the YAML library counts them; an excerpt has to count alike.
-var breaks = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
+var breaks = pattern.Lazy("\r\n|[\n\r\u0085\u2028\u2029]")
 
 func (s *source) split() []string {
 	if s.lines == nil {
-		s.lines = breaks.Split(string(s.data), -1)
+		s.lines = breaks().Split(string(s.data), -1)
 	}
 	return s.lines
 }

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"cadre/internal/pattern"
 )
 
 var (
-	nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
-	idForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+	nameForm = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	idForm   = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 )
 
 // parser turns the nodes of one file into a File. It goes on after an error, so that one run finds them all; what it makes
@@ -44,11 +46,11 @@ type taskNode struct {
 func (p *parser) file(root *yaml.Node) *File {
 	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "budget", "report")
 	f := &File{Name: m.text("name"), Goal: m.text("goal"), Lead: m.text("lead")}
-	p.form(m, "name", "the team", f.Name, nameForm)
+	p.form(m, "name", "the team", f.Name, nameForm())
 	if f.Lead == "" {
 		f.Lead = DefaultLead
 	} else {
-		p.form(m, "lead", "the lead", f.Lead, nameForm)
+		p.form(m, "lead", "the lead", f.Lead, nameForm())
 	}
 	member, task := p.defaults(m)
 	p.readMembers(m, member)
@@ -87,7 +89,7 @@ func (p *parser) form(m *mapping, key, of, value string, form *regexp.Regexp) {
 }
 
 func inWords(form *regexp.Regexp) string {
-	if form == idForm {
+	if form == idForm() {
 		return "letters, digits, _ . and -, at most 64, the first a letter or digit"
 	}
 	return "letters, digits, _ and -, at most 64, the first a letter or digit"
@@ -146,7 +148,7 @@ func (p *parser) readMembers(root *mapping, start Member) {
 			continue
 		}
 		node := memberNode{mapping: m, name: m.text("name")}
-		p.form(m, "name", "a member", node.name, nameForm)
+		p.form(m, "name", "a member", node.name, nameForm())
 		member := start
 		member.Name, member.Role = node.name, m.line("role")
 		member.Agent = m.oneOf("agent", start.Agent, p.agentNames())
@@ -190,7 +192,7 @@ func (p *parser) readTasks(root *mapping, start Task) {
 		node := taskNode{mapping: m, Task: start}
 		t := &node.Task
 		t.ID, t.Subject, t.Description, t.Run = m.text("id"), m.line("subject"), m.text("description"), m.text("run")
-		p.form(m, "id", "a task", t.ID, idForm)
+		p.form(m, "id", "a task", t.ID, idForm())
 		if strings.TrimSpace(t.Subject) == "" {
 			t.Subject = t.ID
 		}

@@ -120,7 +120,7 @@ func (s *plugged) pump() {
 	defer close(s.updates)
 	var queue []agent.Update
 	said := false // that it runs
-	ended, started := s.ended, s.started
+	reports, started, ended := s.seat.reports, s.started, s.ended
 	for ended != nil || len(queue) > 0 {
 		var out chan<- agent.Update
 		var next agent.Update
@@ -128,7 +128,7 @@ func (s *plugged) pump() {
 			out, next = s.updates, queue[0]
 		}
 		select {
-		case u := <-s.seat.reports:
+		case u := <-reports:
 			if _, is := u.(agent.Started); is {
 				said = true
 			}
@@ -140,7 +140,7 @@ func (s *plugged) pump() {
 		case out <- next:
 			queue = queue[1:]
 		case err := <-ended:
-			ended = nil
+			reports, started, ended = nil, nil, nil
 			close(s.seat.over)
 			queue = append(queue, agent.Ended{Err: err})
 		}

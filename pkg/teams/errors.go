@@ -58,8 +58,8 @@ func public(err error) error {
 	if _, done := errors.AsType[*Error](err); err == nil || done {
 		return err
 	}
-	if errors.Is(err, journal.ErrGone) {
-		return &Error{Code: Finished, Text: err.Error(), cause: err}
+	if errors.Is(err, journal.ErrGone) || errors.Is(err, os.ErrClosed) {
+		return &Error{Code: Finished, Text: "the manager has let go of this team: it was closed, or the team was cleaned up", cause: err}
 	}
 	code := team.CodeOf(err)
 	if code == "" {

@@ -2,9 +2,7 @@ package teams
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"os"
 	"slices"
 	"time"
 
@@ -53,8 +51,8 @@ type (
 	}
 	// MemberDetached says that the member's host is gone and another one is to start it again.
 	MemberDetached    struct{ Member, Reason string }
-	MemberStopped       struct{ Member, Reason string } // as it was asked to
-	MemberFailed       struct{ Member, Reason string } // its session ended by itself
+	MemberStopped     struct{ Member, Reason string } // as it was asked to
+	MemberFailed      struct{ Member, Reason string } // its session ended by itself
 	ModeChanged       struct{ Member, Mode string }
 	ShutdownRequested struct {
 		Member   string
@@ -140,8 +138,8 @@ func (MemberSpawned) fact()       {}
 func (MemberStarted) fact()       {}
 func (MemberStatusChanged) fact() {}
 func (MemberDetached) fact()      {}
-func (MemberStopped) fact()         {}
-func (MemberFailed) fact()         {}
+func (MemberStopped) fact()       {}
+func (MemberFailed) fact()        {}
 func (ModeChanged) fact()         {}
 func (ShutdownRequested) fact()   {}
 func (ShutdownAnswered) fact()    {}
@@ -157,15 +155,16 @@ func (TaskUpdated) fact()         {}
 func (TaskClaimed) fact()         {}
 func (TaskReleased) fact()        {}
 func (TaskFailed) fact()          {}
-func (TaskCompleted) fact()            {}
+func (TaskCompleted) fact()       {}
 func (TaskDeleted) fact()         {}
 func (MessageSent) fact()         {}
 func (MessagesDelivered) fact()   {}
 func (MessagesRead) fact()        {}
 func (MessagesReturned) fact()    {}
 
-// Events yields what happens from now on, which is when Events is called, as it happens. It ends with the team's cleanup, or
-// with an error as the last pair: that of ctx, or that the manager was closed. A slow consumer misses nothing.
+// Events yields what happens from now on, which is when Events is called, as it happens, until ctx ends or the team or its
+// manager does; the error, ctx's or one with the code Finished, is the last pair. A slow consumer misses nothing as long as the
+// team is there. The sequence ends without an error after [TeamCleanedUp], whose consumer has seen all of it.
 func (t *Team) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return t.EventsAfter(ctx, t.desk.Seq())
 }
@@ -175,9 +174,7 @@ func (t *Team) EventsAfter(ctx context.Context, seq int64) iter.Seq2[Event, erro
 	return func(yield func(Event, error) bool) {
 		for r, err := range t.desk.Watch(ctx, seq) {
 			if err != nil {
-				if !t.desk.Team().CleanedUp || !errors.Is(err, os.ErrClosed) {
-					yield(Event{}, public(err))
-				}
+				yield(Event{}, public(err))
 				return
 			}
 			for _, e := range r.Events {

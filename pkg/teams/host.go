@@ -119,8 +119,8 @@ func (e *engine) keepProjecting(ctx context.Context) {
 
 func (e *engine) project(ctx context.Context) { e.desk.Project(ctx) }
 
-// leave ends the host and its sessions and closes the desk. When ctx ends first it goes on in the background, and leave can be
-// called again.
+// leave ends the host and its sessions and closes the desk; what went wrong with that is in closed. When ctx ends first it goes on
+// in the background, and leave can be called again.
 func (e *engine) leave(ctx context.Context) error {
 	e.closing.Do(func() {
 		go func() {
@@ -132,7 +132,7 @@ func (e *engine) leave(ctx context.Context) error {
 	})
 	select {
 	case <-e.gone:
-		return public(e.closed)
+		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("the team's sessions are still ending: %w", ctx.Err())
 	}

@@ -2,6 +2,7 @@ package teams
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -41,11 +42,13 @@ func New(o Options) (*Manager, error) {
 
 // TeamConfig says which team to create. Only Name must be set.
 type TeamConfig struct {
-	Name           string // a letter or digit, then up to 63 letters, digits, _ or -
-	Goal           string
-	Dir            string // where its members work; "" for Options.Dir
-	Lead           string // name of the lead, for the team's life; "" for lead
-	LeadAgent      string // one of Options.Agents that is the lead's session; "" for external: this program acts as the lead
+	Name string // a letter or digit, then up to 63 letters, digits, _ or -
+	Goal string
+	Dir  string // where its members work; "" for Options.Dir
+	Lead string // name of the lead, for the team's life; "" for lead
+	// LeadAgent is one of Options.Agents and makes the lead a session; it leads with the Team of this manager. "" is External:
+	// this program acts as the lead.
+	LeadAgent      string
 	LeadModel      string
 	PermissionMode string // of the lead, and so of whom it spawns; "" for default
 	Delegate       bool   // the lead may only coordinate
@@ -245,6 +248,9 @@ func (m *Manager) Cleanup(ctx context.Context) error {
 	if err := t.leave(ctx); err != nil {
 		return err
 	}
+	if t.closed != nil {
+		m.opts.Log(t.closed.Error())
+	}
 	if err := coord.Settle(ctx, t.room.hosts, m.opts.Log); err != nil {
 		return refuse(NotReady, "the team is ended, but a process of it is still there: "+err.Error()+"; clean it up again")
 	}
@@ -268,7 +274,7 @@ func (m *Manager) Close() error {
 		return nil
 	}
 	defer m.forget()
-	return t.leave(context.Background())
+	return errors.Join(t.leave(context.Background()), public(t.closed))
 }
 
 func (m *Manager) forget() {

@@ -34,7 +34,8 @@ type Options struct {
 	// its member's name in $CADRE_MEMBER_NAME and its team's in $CADRE_TEAM.
 	As string
 
-	// Agents are your own agents, by the name that Spawn.Agent uses; shell and external are there without it.
+	// Agents are your own agents, by the name that Spawn.Agent uses; shell and external are there without it. A member whose
+	// agent is in no manager's Agents waits for one that knows it.
 	Agents map[string]Agent
 	// Env is added to the environment of the commands of shell teammates, each as "name=value".
 	Env []string

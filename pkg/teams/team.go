@@ -144,7 +144,6 @@ func (t *Team) await(ctx context.Context, name string, as func(team.Member) bool
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if t.hosting != nil {
-		defer context.AfterFunc(waiting, func() {})()
 		go func() {
 			select {
 			case <-t.hosting:
@@ -234,18 +233,13 @@ func (t *Team) AnswerPermission(ctx context.Context, request string, allow bool,
 	by := t.me
 	t.desk.View(func(s *team.State) {
 		for _, p := range s.Permissions() {
-			if p.Request == request && p.Member == t.lead && t.me.name == t.lead && !t.leadHasSession(s) {
+			if p.Request == request && p.Member == t.lead && by.name == t.lead {
 				by = t.user()
 			}
 		}
 	})
 	_, err := by.do(ctx, &team.AnswerPermission{Request: request, Allow: allow, Reason: reason})
 	return err
-}
-
-func (t *Team) leadHasSession(s *team.State) bool {
-	m, _ := s.Member(t.lead)
-	return m.Agent != team.External
 }
 
 // SetMode changes a teammate's permission mode: default, acceptEdits, auto, bypassPermissions, dontAsk or plan. It starts with
@@ -285,7 +279,9 @@ func (t *Team) SetBudget(ctx context.Context, b Budget) error {
 }
 
 // Consolidate says that the lead puts the results together now, and Resume that the work goes on after all.
-func (t *Team) Consolidate(ctx context.Context) error { return t.setStatus(ctx, team.TeamConsolidating, "", "") }
+func (t *Team) Consolidate(ctx context.Context) error {
+	return t.setStatus(ctx, team.TeamConsolidating, "", "")
+}
 
 // Resume takes Consolidate back.
 func (t *Team) Resume(ctx context.Context) error { return t.setStatus(ctx, team.TeamActive, "", "") }

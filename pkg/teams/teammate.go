@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"cadre/internal/desk"
 	"cadre/internal/team"
 )
 
@@ -129,11 +128,11 @@ func (m *Teammate) AskPermission(ctx context.Context, tool, input string, within
 
 // expire ends the request, unless its host or an answer was faster.
 func (m *Teammate) expire(ctx context.Context, request string) error {
-	_, err := m.team.desk.Do(ctx, team.Command{Actor: team.User, At: desk.Now(), Body: &team.ExpirePermission{Request: request}})
-	if team.CodeOf(err) == team.NotFound {
+	_, err := m.do(ctx, &team.ExpirePermission{Request: request})
+	if errors.Is(err, NotFound) || errors.Is(err, Conflict) || errors.Is(err, Finished) {
 		return nil
 	}
-	return public(err)
+	return err
 }
 
 // answered waits for the answer in the history after seq after.

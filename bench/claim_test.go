@@ -1,0 +1,198 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	_ "github.com/mattn/go-sqlite3" // SQLite itself, as the baseline of durable claims
+
+	"cadre/internal/desk"
+	"cadre/internal/home"
+	"cadre/internal/team"
+)
+
+const (
+	claimers = 32
+	toClaim  = 10_000
+)
+
+// TestMain lets the test binary be one of many processes that claim.
+func TestMain(m *testing.M) {
+	var err error
+	switch os.Getenv("BENCH_CLAIM") {
+	case "":
+		os.Exit(m.Run())
+	case "cadre":
+		err = claimFromCadre(os.Getenv("BENCH_AT"), os.Getenv("BENCH_AS"))
+	case "sqlite":
+		err = claimFromSQLite(os.Getenv("BENCH_AT"), os.Getenv("BENCH_AS"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// ready tells the parent that this process can begin, and waits until all may.
+func ready() {
+	fmt.Println("ready")
+	bufio.NewReader(os.Stdin).ReadString('\n')
+}
+
+func claimFromCadre(root, name string) error {
+	ctx := context.Background()
+	j, _, err := home.Home{Root: root}.Open("claims", nil)
+	if err != nil {
+		return err
+	}
+	d, err := desk.Open(ctx, j, desk.Options{})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	ready()
+	won := 0
+	for {
+		_, err := d.Do(ctx, team.Command{Actor: name, Body: &team.ClaimTask{}})
+		if team.CodeOf(err) == team.Nothing {
+			fmt.Println(won)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		won++
+	}
+}
+
+func openSQLite(path string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite3", "file:"+path+"?_journal_mode=WAL&_synchronous=FULL&_busy_timeout=60000&_txlock=immediate")
+	if err == nil {
+		db.SetMaxOpenConns(1)
+	}
+	return db, err
+}
+
+func claimFromSQLite(path, name string) error {
+	db, err := openSQLite(path)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	claim, err := db.Prepare(`UPDATE tasks SET status = 'in_progress', owner = ? WHERE id = (SELECT id FROM tasks WHERE status = 'pending' ORDER BY priority DESC, id LIMIT 1) RETURNING id`)
+	if err != nil {
+		return err
+	}
+	ready()
+	won := 0
+	for {
+		var id int
+		switch err := claim.QueryRow(name).Scan(&id); err {
+		case nil:
+			won++
+		case sql.ErrNoRows:
+			fmt.Println(won)
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// race starts the claimers, lets them go at once, and returns how long they took to claim everything, once each.
+func race(b *testing.B, what, at string) time.Duration {
+	b.Helper()
+	type claimer struct {
+		c   *exec.Cmd
+		in  *bufio.Writer
+		out *bufio.Scanner
+	}
+	var all []claimer
+	for i := range claimers {
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), "BENCH_CLAIM="+what, "BENCH_AT="+at, fmt.Sprintf("BENCH_AS=m%d", i))
+		c.Stderr = os.Stderr
+		in, err := c.StdinPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		out, err := c.StdoutPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			b.Fatal(err)
+		}
+		all = append(all, claimer{c, bufio.NewWriter(in), bufio.NewScanner(out)})
+	}
+	for _, p := range all {
+		if !p.out.Scan() || p.out.Text() != "ready" {
+			b.Fatalf("a %s claimer did not begin", what)
+		}
+	}
+	began := time.Now()
+	for _, p := range all {
+		p.in.WriteString("go\n")
+		p.in.Flush()
+	}
+	total := 0
+	for _, p := range all {
+		n := 0
+		if p.out.Scan() {
+			fmt.Sscan(p.out.Text(), &n)
+		}
+		total += n
+	}
+	took := time.Since(began)
+	for _, p := range all {
+		if err := p.c.Wait(); err != nil {
+			b.Fatalf("a %s claimer: %v", what, err)
+		}
+	}
+	if total != toClaim {
+		b.Fatalf("%s: %d claims of %d tasks", what, total, toClaim)
+	}
+	return took
+}
+
+// BenchmarkClaims lets 32 processes claim 10,000 tasks, durably and one winner each, from a team and from a table of
+// SQLite (WAL, synchronous FULL), in turn. The ratio of the rates is to be at least 2.
+func BenchmarkClaims(b *testing.B) {
+	var ours, theirs time.Duration
+	for range b.N {
+		dir := b.TempDir()
+		h := home.Home{Root: dir}
+		if err := Build(h, "claims", toClaim, 0); err != nil {
+			b.Fatal(err)
+		}
+		ours += race(b, "cadre", dir)
+
+		path := filepath.Join(dir, "tasks.db")
+		db, err := openSQLite(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, statement := range []string{
+			`CREATE TABLE tasks (id INTEGER PRIMARY KEY, subject TEXT, description TEXT, status TEXT, owner TEXT, priority INTEGER)`,
+			`CREATE INDEX next ON tasks (status, priority DESC, id)`,
+			fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < %d)
+			 INSERT INTO tasks SELECT i, 'Look into module ' || i, 'Read the module, run its tests, and report.', 'pending', NULL, 1 FROM n`, toClaim),
+		} {
+			if _, err := db.Exec(statement); err != nil {
+				b.Fatal(err)
+			}
+		}
+		db.Close()
+		theirs += race(b, "sqlite", path)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(theirs.Seconds()/ours.Seconds(), "times-SQLite")
+	b.Logf("%d claims by %d processes: cadre %.2f s, SQLite %.2f s", b.N*toClaim, claimers, ours.Seconds(), theirs.Seconds())
+}

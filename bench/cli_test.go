@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/home"
+)
+
+// programs builds cadre and a program that does nothing, the cheapest there can be.
+func programs(b *testing.B) (cadre, nothing string) {
+	dir := b.TempDir()
+	cadre, nothing = filepath.Join(dir, "cadre"), filepath.Join(dir, "nothing")
+	source := filepath.Join(dir, "nothing.go")
+	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	for _, build := range [][]string{{"-o", cadre, "cadre/cmd/cadre"}, {"-o", nothing, source}} {
+		c := exec.Command("go", append([]string{"build"}, build...)...)
+		c.Dir = ".." // the module that the program is in
+		if out, err := c.CombinedOutput(); err != nil {
+			b.Fatalf("go build: %v\n%s", err, out)
+		}
+	}
+	return cadre, nothing
+}
+
+// BenchmarkCommand times whole commands on a team of 10,000 tasks and 100,000 records, in turn with a program that does nothing.
+// Each ratio of medians is to be at most 20.
+func BenchmarkCommand(b *testing.B) {
+	cadre, nothing := programs(b)
+	h := home.Home{Root: b.TempDir(), Claude: b.TempDir()}
+	if err := Build(h, "big", 10_000, 100_000); err != nil {
+		b.Fatal(err)
+	}
+	env := append(os.Environ(), "CADRE_HOME="+h.Root, "CLAUDE_CONFIG_DIR="+h.Claude, "HOME="+b.TempDir(), "CADRE_TEAM=", "CADRE_MEMBER_NAME=")
+	once := func(program string, args ...string) time.Duration {
+		c := exec.Command(program, args...)
+		c.Env = env
+		var stderr strings.Builder
+		c.Stderr = &stderr
+		began := time.Now()
+		if err := c.Run(); err != nil {
+			b.Fatalf("%v: %v\n%s", args, err, &stderr)
+		}
+		return time.Since(began)
+	}
+	once(cadre, "send", "big", "--to", "m1", "the first writer saves the snapshot and the projections")
+	for _, args := range [][]string{
+		{"task", "list", "big"},
+		{"task", "list", "big", "--json"},
+		{"task", "claim", "big", "--next", "--as", "m1"},
+		{"send", "big", "--from", "m2", "--to", "m1", "a message"},
+		{"status", "big"},
+	} {
+		name := args[0]
+		if args[0] == "task" {
+			name = fmt.Sprint(args[0], "-", args[1])
+		}
+		if slices.Contains(args, "--json") {
+			name += "-json"
+		}
+		b.Run(name, func(b *testing.B) {
+			var ours, theirs []time.Duration
+			for range max(b.N, 40) {
+				theirs = append(theirs, once(nothing))
+				ours = append(ours, once(cadre, args...))
+			}
+			slices.Sort(ours)
+			slices.Sort(theirs)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(ours[len(ours)/2])/float64(theirs[len(theirs)/2]), "times-nothing")
+		})
+	}
+}

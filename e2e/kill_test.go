@@ -1,0 +1,239 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cadre/internal/team"
+)
+
+// healthFile is examples/health.yaml with tasks that leave a line when they start and a process when they end, and are slow enough to be
+// killed at.
+func healthFile(t *testing.T, mark string) string {
+	t.Helper()
+	text, err := os.ReadFile("../examples/health.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const run = "    run: |\n"
+	if !strings.Contains(string(text), run) {
+		t.Fatal("the tasks of examples/health.yaml look different now")
+	}
+	return strings.ReplaceAll(string(text), run, run+"      echo $CADRE_TASK_ID >>ran; sleep "+mark+" & sleep 0.$CADRE_TASK_ID\n")
+}
+
+// A run that is killed, at any moment and with its leash or without, goes on where it stopped.
+func TestRunGoesOnAfterKill(t *testing.T) {
+	rounds := 8
+	if testing.Short() {
+		rounds = 3
+	}
+	w := newWorld(t)
+	w.repository()
+	mark := mark()
+	file := w.write("health.yaml", healthFile(t, mark))
+	// How often a task had run when it was recorded as completed.
+	finished := map[string]int{}
+	seq := int64(0)
+	for round := range rounds {
+		p := w.start("run", file)
+		seq = w.awaitRecords(p, "health", seq+1+rand.Int64N(30))
+		if !p.killHost(round%2 == 1) {
+			t.Logf("run %d had ended when it was to be killed: %s", round, p.said())
+			break
+		}
+		if round%2 == 0 {
+			noneLeft(t, mark) // the leash sees to that
+		}
+		for task := range w.count("health", "task_completed") {
+			if _, known := finished[task]; !known {
+				finished[task] = times(w.lines("ran"), task)
+			}
+		}
+	}
+	p := w.start("run", file)
+	if code := p.wait(); code != 0 {
+		t.Fatalf("the last run ended with status %d:\n%s", code, p.said())
+	}
+	noneLeft(t, mark)
+	t.Logf("%d tasks were completed by runs that were killed, the history had %d records", len(finished), seq)
+
+	completed := w.count("health", "task_completed")
+	if len(completed) != 7 {
+		t.Errorf("%d tasks are completed", len(completed))
+	}
+	for task, n := range completed {
+		if n != 1 {
+			t.Errorf("task %s was recorded as completed %d times", task, n)
+		}
+	}
+	for task, before := range finished {
+		if now := times(w.lines("ran"), task); now != before {
+			t.Errorf("task %s was completed and ran again, %d times", task, now-before)
+		}
+	}
+	report, err := os.ReadFile(filepath.Join(w.dir, "health-report.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range read[[]struct{ Subject string }](w, "task", "list", "health") {
+		if !strings.Contains(string(report), task.Subject) {
+			t.Errorf("the report has nothing of %q", task.Subject)
+		}
+	}
+	if strings.Contains(string(report), "not done") || strings.Contains(string(report), "Not run") {
+		t.Errorf("the report is of an unfinished team:\n%s", report)
+	}
+}
+
+func times(all []string, one string) (n int) {
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
+}
+
+// awaitRecords waits until the team's history has reached seq, or the process has ended, and returns how far it is.
+func (w *world) awaitRecords(p *process, name string, seq int64) (now int64) {
+	w.t.Helper()
+	eventually(w.t, "the team exists", func() bool { return has(w.home, "teams", name) || p.over() })
+	d := w.desk(name)
+	defer d.Close()
+	eventually(w.t, fmt.Sprintf("the history reached record %d", seq), func() bool {
+		if err := d.Refresh(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
+		now = d.Seq()
+		return now >= seq || p.over()
+	})
+	return now
+}
+
+func (p *process) over() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// killHost kills the process, which it reports, and first its leash where that is asked for. The process is stopped meanwhile, so that it
+// cannot take another one.
+func (p *process) killHost(leashToo bool) bool {
+	p.t.Helper()
+	if leashToo {
+		p.Process.Signal(syscall.SIGSTOP)
+		for _, pid := range childrenOf(p.t, p.Process.Pid, "cadre-leash") {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	p.kill()
+	status := p.ProcessState.Sys().(syscall.WaitStatus)
+	return status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+func childrenOf(t *testing.T, parent int, what string) []int {
+	t.Helper()
+	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=,args=").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		pid, _ := strconv.Atoi(fields[0])
+		if fields[1] == strconv.Itoa(parent) && strings.Contains(line, what) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// A command that said that it is done is done, once, whoever is killed around it; one that was killed is done once or not at all.
+func TestKilledCommands(t *testing.T) {
+	kills := 120
+	if testing.Short() {
+		kills = 24
+	}
+	w := newWorld(t)
+	w.create(4, 0)
+	type outcome struct {
+		what         string
+		acknowledged bool
+	}
+	outcomes := make(chan outcome)
+	killed := 0
+	loops := 4
+	for loop := range loops {
+		go func() {
+			for i := 0; i < kills; i++ {
+				what := fmt.Sprintf("%d-%d", loop, i)
+				c := exec.Command(cadre, "task", "add", "demo", what, "--as", fmt.Sprintf("m%d", loop))
+				if i%2 == 1 {
+					c = exec.Command(cadre, "send", "demo", "--from", fmt.Sprintf("m%d", loop), "--to", "lead", what)
+				}
+				c.Dir, c.Env = w.dir, w.env
+				if err := c.Start(); err != nil {
+					t.Error(err)
+					break
+				}
+				killer := time.AfterFunc(time.Duration(rand.IntN(25_000))*time.Microsecond, func() { c.Process.Kill() })
+				err := c.Wait()
+				killer.Stop()
+				if err != nil && c.ProcessState.Exited() {
+					t.Errorf("%s: %v", strings.Join(c.Args[1:], " "), err)
+				}
+				outcomes <- outcome{what, err == nil}
+			}
+			outcomes <- outcome{}
+		}()
+	}
+	acknowledged := map[string]bool{}
+	for loops > 0 {
+		o := <-outcomes
+		switch {
+		case o.what == "":
+			loops--
+		case o.acknowledged:
+			acknowledged[o.what] = true
+		default:
+			acknowledged[o.what] = false
+			killed++
+		}
+	}
+	t.Logf("%d commands were killed and %d ended well", killed, len(acknowledged)-killed)
+	if killed < kills/2 {
+		t.Errorf("only %d commands were killed", killed)
+	}
+	found := map[string]int{}
+	d := w.desk("demo")
+	d.View(func(s *team.State) {
+		for task := range s.Tasks() {
+			found[task.Subject]++
+		}
+		for _, m := range s.Inbox("lead") {
+			found[m.Body]++
+		}
+	})
+	for what, ok := range acknowledged {
+		if n := found[what]; n > 1 || ok && n == 0 {
+			t.Errorf("%s is there %d times; it was acknowledged: %t", what, n, ok)
+		}
+		delete(found, what)
+	}
+	if len(found) > 0 {
+		t.Errorf("nobody asked for %v", found)
+	}
+	w.must("log", "demo", "--json")
+}

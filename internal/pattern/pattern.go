@@ -1,0 +1,13 @@
+// Package pattern compiles regular expressions when they are first used. A command of cadre lives for some milliseconds; compiling
+// what it does not need would be a good part of them.
+package pattern
+
+import (
+	"regexp"
+	"sync"
+)
+
+// Lazy returns a function that gives the compiled expression. A mistake in it is a panic at the first use.
+func Lazy(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}

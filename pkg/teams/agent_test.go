@@ -1,0 +1,271 @@
+package teams_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"cadre/pkg/teams"
+)
+
+// A teammate knows its prompt and its own mail, and nothing of what the lead and others said.
+func TestLeadHistoryIsolation(t *testing.T) {
+	ctx := limited(t)
+	agent := newListener()
+	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
+	create(t, m, "core", "ann")
+	ok(t, m.SendMessage(ctx, "lead", "ann", "between us"))
+	ok(t, m.Broadcast(ctx, "lead", "to all who are here"))
+	_, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "bob", Agent: "listener", Prompt: "begin"})
+	ok(t, err)
+	seat := next(t, agent.seats)
+	equal(t, "what bob begins with", seat.Prompt+seat.Resume, "begin")
+	ok(t, m.SendMessage(ctx, "lead", "bob", "hello"))
+	equal(t, "the first that bob hears", next(t, agent.mail).Body, "hello")
+}
+
+// A session that ends by itself is a member that failed: its tasks are back and the lead hears why.
+func TestSessionEndsByItself(t *testing.T) {
+	for _, cause := range []error{errors.New("out of memory"), nil} {
+		agent := newListener()
+		m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
+		team := create(t, m, "core")
+		_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: "listener"})
+		ok(t, err)
+		seat := next(t, agent.seats)
+		add(t, team.Tasks(), "look")
+		_, err = seat.Tasks().ClaimNext(limited(t))
+		ok(t, err)
+		agent.crash("ann", cause)
+		is, err := team.AwaitEnd(limited(t), "ann")
+		ok(t, err)
+		reason := "its session ended by itself"
+		if cause != nil {
+			reason = cause.Error()
+		}
+		equal(t, "status", fmt.Sprint(is.Status, ": ", is.Summary), "failed: "+reason)
+		if note := await(t, team.Mail(), teams.MessageSystem); !strings.Contains(note.Body, reason) {
+			t.Errorf("the lead hears %q", note.Body)
+		}
+		task, err := team.Tasks().Get(limited(t), "1")
+		ok(t, err)
+		equal(t, "task", task.Status, teams.Pending)
+		want(t, seat.Busy(limited(t), "alive"), teams.Finished)
+		seat.Used("", teams.Usage{InputTokens: 1}) // nobody is there to take it, and nobody waits
+	}
+}
+
+// A lead may be a session too.
+func TestLeadAgent(t *testing.T) {
+	agent := newListener()
+	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
+	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core", LeadAgent: "listener"})
+	ok(t, err)
+	equal(t, "seat", next(t, agent.seats).Name(), "lead")
+	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.External})
+	ok(t, err)
+	ok(t, as(t, team, "ann").Idle(limited(t), "done"))
+	equal(t, "what the lead hears", next(t, agent.mail).Body, "done")
+	_, err = manage(t, teams.Options{}).CreateTeam(limited(t), teams.TeamConfig{Name: "core", LeadAgent: "dog"})
+	want(t, err, teams.Invalid)
+}
+
+func TestWorker(t *testing.T) {
+	ctx := limited(t)
+	var mu sync.Mutex
+	var heard []string
+	var tries atomic.Int32
+	worker := teams.Worker{
+		Task: func(_ context.Context, seat *teams.Seat, job teams.Job) (string, error) {
+			if job.Task.Subject == "impossible" {
+				return "half", errors.New("cannot")
+			}
+			return fmt.Sprint(seat.Name(), " did it", job.Feedback), nil
+		},
+		Mail: func(ctx context.Context, seat *teams.Seat, m teams.Message) error {
+			mu.Lock()
+			defer mu.Unlock()
+			heard = append(heard, m.Body)
+			_, err := seat.Mail().Send(ctx, teams.Message{To: m.From, Body: "heard: " + m.Body})
+			return err
+		},
+	}
+	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"worker": worker}, Hooks: teams.Hooks{
+		TaskCompleted: func(_ context.Context, e teams.HookEvent) error {
+			if e.Subject == "twice" && tries.Add(1) == 1 {
+				return teams.Reject(", again")
+			}
+			if e.Subject == "never" {
+				return teams.Reject("not good")
+			}
+			return nil
+		}}})
+	team := create(t, m, "core")
+	for _, subject := range []string{"plain", "twice", "impossible", "never"} {
+		add(t, team.Tasks(), subject)
+	}
+	_, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "ann", Agent: "worker"})
+	ok(t, err)
+	await(t, team.Mail(), teams.MessageIdle)
+	all, err := team.Tasks().List(ctx)
+	ok(t, err)
+	for i, should := range []string{"completed ann did it", "completed ann did it, again", "pending half cannot", "pending not good"} {
+		task := all[i]
+		equal(t, task.Subject, strings.Join(strings.Fields(fmt.Sprint(task.Status, " ", task.Result, " ", task.Failure)), " "), should)
+	}
+	ok(t, m.SendMessage(ctx, "", "ann", "hello"))
+	equal(t, "answer", await(t, team.Mail(), "message").Body, "heard: hello")
+	add(t, team.Tasks(), "later")
+	first(t, team, func(f teams.TaskCompleted) bool { return f.Task == "5" })
+	ok(t, m.ShutdownTeammate(ctx, "ann"))
+	is, err := team.Member(ctx, "ann")
+	ok(t, err)
+	equal(t, "status", is.Status, teams.Stopped)
+	first(t, team, func(f teams.ShutdownAnswered) bool { return f.Approved })
+
+	_, err = m.SpawnTeammate(ctx, teams.Spawn{Name: "bob", Agent: "worker", PlanApproval: true})
+	want(t, err, teams.Broken)
+}
+
+// A worker's function is told to end when its manager closes, and its task is back on the list.
+func TestWorkerIsInterrupted(t *testing.T) {
+	begun := make(chan struct{})
+	worker := teams.Worker{Task: func(ctx context.Context, _ *teams.Seat, _ teams.Job) (string, error) {
+		close(begun)
+		<-ctx.Done()
+		return "too late", nil
+	}}
+	o := teams.Options{Memory: new(teams.Memory), Agents: map[string]teams.Agent{"worker": worker}}
+	m := manage(t, o)
+	team := create(t, m, "core")
+	add(t, team.Tasks(), "endless")
+	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: "worker"})
+	ok(t, err)
+	next(t, begun)
+	ok(t, m.Close())
+	o.Agents = nil // this one does not know the agent: ann waits
+	m = manage(t, o)
+	team, err = m.OpenTeam(limited(t), "core")
+	ok(t, err)
+	task, err := team.Tasks().Get(limited(t), "1")
+	ok(t, err)
+	equal(t, "task", task.Status, teams.Pending)
+	is, err := team.Member(limited(t), "ann")
+	ok(t, err)
+	equal(t, "ann", is.Status, teams.Spawning)
+}
+
+func TestShellTeammate(t *testing.T) {
+	o := folders(t)
+	o.Env = []string{"GREETING=hello"}
+	m := manage(t, o)
+	team := create(t, m, "core")
+	_, err := team.Tasks().Create(limited(t), teams.NewTask{Subject: "greet", Run: `echo "$GREETING from $CADRE_MEMBER_NAME"`})
+	ok(t, err)
+	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.Shell})
+	ok(t, err)
+	done := first(t, team, any1[teams.TaskCompleted])
+	equal(t, "result", strings.TrimSpace(done.Result), "hello from ann")
+	ok(t, m.ShutdownTeammate(limited(t), "ann"))
+	ok(t, m.Cleanup(limited(t)))
+}
+
+func TestTeammateIdleHook(t *testing.T) {
+	var asked atomic.Int32
+	m := manage(t, teams.Options{Hooks: teams.Hooks{TeammateIdle: func(_ context.Context, e teams.HookEvent) error {
+		if asked.Add(1) == 1 {
+			return teams.Reject(fmt.Sprintf("%s, there are %d tasks left", e.Member, e.Remaining))
+		}
+		return errors.New("a broken hook stops nobody")
+	}}})
+	team := create(t, m, "core", "ann")
+	add(t, team.Tasks(), "look")
+	ann := as(t, team, "ann")
+	err := ann.Idle(limited(t), "")
+	want(t, err, teams.Rejected)
+	equal(t, "feedback", err.Error(), "ann, there are 1 tasks left")
+	equal(t, "and as mail", await(t, ann.Mail(), teams.MessageSystem).Body, err.Error())
+	is, err := ann.Member(limited(t))
+	ok(t, err)
+	equal(t, "status", is.Status, teams.Active)
+	ok(t, ann.Idle(limited(t), ""))
+	ok(t, as(t, team, "lead").Idle(limited(t), "")) // it is no teammate
+	equal(t, "times asked", asked.Load(), 2)
+}
+
+func TestTaskCompletedHook(t *testing.T) {
+	ctx := limited(t)
+	m := manage(t, teams.Options{Hooks: teams.Hooks{
+		TaskCreated: func(_ context.Context, e teams.HookEvent) error {
+			if strings.Contains(e.Subject, "secret") {
+				return teams.Reject("no secrets")
+			}
+			return nil
+		},
+		TaskCompleted: func(_ context.Context, e teams.HookEvent) error { return teams.Reject("tests fail in " + e.Subject) },
+	}})
+	team := create(t, m, "core", "ann")
+	_, err := team.Tasks().Create(ctx, teams.NewTask{Subject: "secret things"})
+	want(t, err, teams.Rejected)
+	add(t, team.Tasks(), "parser")
+	l := as(t, team, "ann").Tasks()
+	claim, err := l.ClaimNext(ctx)
+	ok(t, err)
+	for n := 1; ; n++ {
+		_, err = l.Complete(ctx, claim, "done")
+		want(t, err, teams.Rejected)
+		equal(t, "feedback", err.Error(), "tests fail in parser")
+		e, _ := errors.AsType[*teams.Error](err)
+		if e.Final {
+			equal(t, "rejections until the lead is told", n, 10)
+			break
+		}
+	}
+	await(t, team.Mail(), teams.MessageSystem)
+	task, err := l.Get(ctx, "1")
+	ok(t, err)
+	equal(t, "task", string(task.Status)+" by "+task.Owner, "in_progress by ann")
+}
+
+// The commands of settings.json are hooks too, and both can reject.
+func TestSettingsHooks(t *testing.T) {
+	o := folders(t)
+	ok(t, os.MkdirAll(o.ClaudeHome, 0o700))
+	settings := `{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "echo from the command >&2; exit 2"}]}]}}`
+	ok(t, os.WriteFile(filepath.Join(o.ClaudeHome, "settings.json"), []byte(settings), 0o600))
+	o.Hooks.TaskCompleted = func(context.Context, teams.HookEvent) error { return teams.Reject("from the function") }
+	for _, off := range []bool{false, true} {
+		o.NoSettingsHooks = off
+		m := manage(t, o)
+		team := create(t, m, fmt.Sprint("core-", off))
+		add(t, team.Tasks(), "look")
+		_, err := team.Tasks().Complete(limited(t), teams.Claim{ID: "1"}, "")
+		want(t, err, teams.Rejected)
+		equal(t, "from the command", strings.Contains(err.Error(), "from the command"), !off)
+		equal(t, "from the function", strings.Contains(err.Error(), "from the function"), true)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, o := range []teams.Options{
+		{Agents: map[string]teams.Agent{"external": teams.Worker{}}},
+		{Agents: map[string]teams.Agent{"": teams.Worker{}}},
+		{Agents: map[string]teams.Agent{"x": nil}},
+		{As: "../x"},
+		{ShutdownWithin: -1},
+	} {
+		if _, err := teams.New(o); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+	m := manage(t, teams.Options{})
+	want(t, m.SendMessage(limited(t), "", "ann", "x"), teams.NotFound)
+	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.External})
+	want(t, err, teams.NotFound)
+}

@@ -1,0 +1,330 @@
+package teams_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cadre/pkg/teams"
+)
+
+// folders are the options of a manager on disk, in folders of the test.
+func folders(t testing.TB) teams.Options {
+	dir := t.TempDir()
+	o := teams.Options{Home: filepath.Join(dir, "cadre"), ClaudeHome: filepath.Join(dir, "claude"), Dir: filepath.Join(dir, "work")}
+	ok(t, os.Mkdir(o.Dir, 0o700))
+	return o
+}
+
+type roster struct {
+	Name        string `json:"name"`
+	LeadAgentID string `json:"leadAgentId"`
+	Members     []struct {
+		AgentID   string `json:"agentId"`
+		Name      string `json:"name"`
+		AgentType string `json:"agentType"`
+	} `json:"members"`
+}
+
+func readRoster(t testing.TB, o teams.Options, name string) (r roster) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(o.ClaudeHome, "teams", name, "config.json"))
+	ok(t, err)
+	ok(t, json.Unmarshal(data, &r))
+	return r
+}
+
+func TestTeamCreation(t *testing.T) {
+	o := folders(t)
+	team := create(t, manage(t, o), "core")
+	r := readRoster(t, o, "core")
+	equal(t, "name", r.Name, "core")
+	equal(t, "lead", r.LeadAgentID, "lead@core")
+	info, err := os.Stat(filepath.Join(o.ClaudeHome, "tasks", "core"))
+	ok(t, err)
+	equal(t, "tasks folder is private", info.Mode().Perm(), 0o700)
+	is, err := team.Info(limited(t))
+	ok(t, err)
+	equal(t, "dir", is.Dir, o.Dir)
+	equal(t, "status", is.Status, teams.TeamPending)
+
+	for _, name := range []string{"", "..", "../x", "a b", "_x", strings.Repeat("x", 65)} {
+		_, err := manage(t, o).CreateTeam(limited(t), teams.TeamConfig{Name: name})
+		want(t, err, teams.Invalid)
+	}
+	_, err = manage(t, o).CreateTeam(limited(t), teams.TeamConfig{Name: "core"})
+	want(t, err, teams.Taken)
+	if !strings.Contains(err.Error(), "core-2") {
+		t.Errorf("the error proposes no free name: %v", err)
+	}
+}
+
+func TestConfigPersistence(t *testing.T) {
+	o := folders(t)
+	m := manage(t, o)
+	team := create(t, m, "core", "ann", "bob")
+	r := readRoster(t, o, "core")
+	equal(t, "members", len(r.Members), 3)
+	equal(t, "the second", r.Members[1].AgentID, "ann@core")
+	equal(t, "the lead's type", r.Members[0].AgentType, "team-lead")
+	add(t, team.Tasks(), "look")
+	ok(t, m.Close())
+	data, err := os.ReadFile(filepath.Join(o.ClaudeHome, "tasks", "core", "1.json"))
+	ok(t, err)
+	if !strings.Contains(string(data), `"look"`) {
+		t.Errorf("the task file is %s", data)
+	}
+}
+
+func TestTeammateSpawning(t *testing.T) {
+	agent := newListener()
+	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent, "worker": teams.Worker{}}})
+	team := create(t, m, "core")
+	for _, name := range []string{"ann", "bob"} {
+		is, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: name, Agent: "listener", Role: "reader", Model: "large", Prompt: "read, " + name})
+		ok(t, err)
+		equal(t, "status", is.Status, teams.Active)
+		equal(t, "session", is.Session, "session-of-"+name)
+		seat := next(t, agent.seats)
+		equal(t, "seat", seat.Name(), name)
+		equal(t, "prompt", seat.Prompt, "read, "+name)
+		equal(t, "role and model", seat.Role+" "+seat.Model, "reader large")
+		equal(t, "team and lead", seat.Team()+" "+seat.Lead(), "core lead")
+		equal(t, "dir", seat.Dir, team.Dir())
+	}
+	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "Ann", Agent: "listener"})
+	want(t, err, teams.Taken)
+	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "cat", Agent: "dog"})
+	want(t, err, teams.Invalid)
+	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "cat"})
+	want(t, err, teams.Invalid)
+
+	is, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "cat", Agent: "worker"})
+	want(t, err, teams.Broken)
+	equal(t, "status", is.Status, teams.Failed)
+	equal(t, "reason", is.Summary, "the worker has no function for tasks")
+}
+
+func TestTeammateShutdown(t *testing.T) {
+	agent := newListener()
+	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
+	team := create(t, m, "core", "ann")
+	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "bob", Agent: "listener"})
+	ok(t, err)
+	bob := next(t, agent.seats)
+	add(t, team.Tasks(), "long")
+	_, err = bob.Tasks().Claim(limited(t), "1")
+	ok(t, err)
+
+	for _, c := range []struct {
+		name   string
+		member *teams.Teammate
+		ask    func() teams.Message
+		notice string // of the lead
+	}{
+		{"ann", as(t, team, "ann"), func() teams.Message { return await(t, as(t, team, "ann").Mail(), teams.MessageShutdownRequest) }, teams.MessageShutdownResponse},
+		{"bob", bob.Teammate, func() teams.Message { return next(t, agent.mail) }, teams.MessageSystem},
+	} {
+		ended := make(chan error, 1)
+		go func() { ended <- m.ShutdownTeammate(limited(t), c.name) }()
+		request := c.ask()
+		equal(t, "type", request.Type, teams.MessageShutdownRequest)
+		ok(t, c.member.AnswerShutdown(limited(t), request.Ref, true, ""))
+		ok(t, next(t, ended))
+		is, err := team.Member(limited(t), c.name)
+		ok(t, err)
+		equal(t, "status of "+c.name, is.Status, teams.Stopped)
+		await(t, team.Mail(), c.notice)
+		want(t, m.SendMessage(limited(t), "", c.name, "are you there?"), teams.NotFound)
+	}
+	task, err := team.Tasks().Get(limited(t), "1")
+	ok(t, err)
+	equal(t, "the task of who ended", task.Status, teams.Pending)
+	want(t, m.ShutdownTeammate(limited(t), "nobody"), teams.NotFound)
+}
+
+// Whatever a teammate answers, it has ended at the deadline, unless the lead takes the request back.
+func TestTeammateShutdownDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		agent := newListener()
+		m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}, ShutdownWithin: time.Minute})
+		team := create(t, m, "core", "ann")
+		_, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "bob", Agent: "listener"})
+		ok(t, err)
+		bob := <-agent.seats
+		began := time.Now()
+		ended := make(chan error, 1)
+		go func() { ended <- m.ShutdownTeammate(ctx, "bob") }()
+		ok(t, bob.AnswerShutdown(ctx, (<-agent.mail).Ref, false, "not done"))
+		ok(t, team.WithdrawShutdown(ctx, "bob"))
+		want(t, <-ended, teams.Conflict)
+
+		ok(t, m.ShutdownTeammate(ctx, "bob"))
+		equal(t, "time that bob had", time.Since(began).Round(time.Second), time.Minute)
+		ok(t, m.ShutdownTeammate(ctx, "ann"))
+		equal(t, "time until ann was ended", time.Since(began).Round(time.Second), 2*time.Minute)
+		ok(t, m.Close())
+	})
+}
+
+func TestTeamCleanup(t *testing.T) {
+	o := folders(t)
+	m := manage(t, o)
+	team := create(t, m, "core", "ann")
+	add(t, team.Tasks(), "look")
+	err := m.Cleanup(limited(t))
+	want(t, err, teams.NotReady)
+	if !strings.Contains(err.Error(), "ann") {
+		t.Errorf("the refusal does not say who runs: %v", err)
+	}
+	_, err = team.RequestShutdown(limited(t), teams.ShutdownRequest{Member: "ann"})
+	ok(t, err)
+	_, err = team.AwaitEnd(limited(t), "ann")
+	ok(t, err)
+	ok(t, m.Cleanup(limited(t)))
+	ok(t, m.Cleanup(limited(t)))
+	for _, path := range []string{filepath.Join(o.ClaudeHome, "teams", "core"), filepath.Join(o.ClaudeHome, "tasks", "core"), filepath.Join(o.Home, "teams", "core")} {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there", path)
+		}
+	}
+	if m.Team() != nil {
+		t.Error("the manager still has a team")
+	}
+	if _, err := team.Tasks().List(limited(t)); err == nil {
+		t.Error("a handle of the team still answers")
+	}
+	create(t, m, "core")
+}
+
+func TestCleanupAfterAbort(t *testing.T) {
+	agent := newListener()
+	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
+	team := create(t, m, "core")
+	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: "listener"})
+	ok(t, err)
+	ann := next(t, agent.seats)
+	ok(t, team.Abort(limited(t), "enough"))
+	ok(t, m.Cleanup(limited(t)))
+	if err := ann.Busy(limited(t), "still here"); err == nil {
+		t.Error("the session outlived its team")
+	}
+}
+
+func TestOneTeamPerSession(t *testing.T) {
+	memory := new(teams.Memory)
+	m := manage(t, teams.Options{Memory: memory})
+	create(t, m, "one")
+	_, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "two"})
+	want(t, err, teams.NotReady)
+	_, err = m.OpenTeam(limited(t), "one")
+	want(t, err, teams.NotReady)
+	ok(t, m.Cleanup(limited(t)))
+	create(t, m, "two")
+	create(t, manage(t, teams.Options{Memory: memory}), "three") // another session
+}
+
+func TestNoNestedTeams(t *testing.T) {
+	for name, o := range map[string]teams.Options{"disk": folders(t), "memory": {Memory: new(teams.Memory)}} {
+		t.Run(name, func(t *testing.T) {
+			lead := manage(t, o)
+			create(t, lead, "core", "ann", "bob")
+			o.As = "ann"
+			m := manage(t, o)
+			_, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "nested"})
+			want(t, err, teams.Denied)
+			team, err := m.OpenTeam(limited(t), "core")
+			ok(t, err)
+			_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "cat", Agent: teams.External})
+			want(t, err, teams.Denied)
+			want(t, m.ShutdownTeammate(limited(t), "bob"), teams.Denied)
+			want(t, m.Cleanup(limited(t)), teams.Denied)
+			want(t, team.Abort(limited(t), "mine"), teams.Denied)
+			want(t, team.SetDelegate(limited(t), true), teams.Denied)
+			want(t, team.SetMode(limited(t), "ann", "acceptEdits"), teams.Denied)
+			want(t, m.SendMessage(limited(t), "bob", "lead", "I am bob"), teams.Denied)
+			want(t, m.SendMessage(limited(t), teams.User, "lead", "I am the user"), teams.Denied)
+			ok(t, m.SendMessage(limited(t), "", "lead", "I am ann"))
+			mail, err := lead.Team().Mail().Receive(limited(t))
+			ok(t, err)
+			equal(t, "sender", mail[0].From, "ann")
+
+			o.As = "nobody"
+			_, err = manage(t, o).OpenTeam(limited(t), "core")
+			want(t, err, teams.NotFound)
+		})
+	}
+}
+
+func TestLeadIsFixed(t *testing.T) {
+	m := manage(t, teams.Options{})
+	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core", Lead: "chief"})
+	ok(t, err)
+	equal(t, "lead", team.Lead(), "chief")
+	want(t, m.ShutdownTeammate(limited(t), "chief"), teams.Denied)
+	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "chief", Agent: teams.External})
+	want(t, err, teams.Taken)
+}
+
+func TestFeatureGate(t *testing.T) {
+	for value, enabled := range map[string]bool{"1": true, "": false, "0": false, "yes": false} {
+		equal(t, "enabled by "+value, teams.Enabled(func(string) string { return value }), enabled)
+		t.Setenv(teams.Variable, value)
+		equal(t, "enabled by the environment", teams.Enabled(nil), enabled)
+		_, err := teams.New(teams.Options{Gate: true, Memory: new(teams.Memory)})
+		equal(t, "refused", errors.Is(err, teams.ErrDisabled), !enabled)
+		_, err = teams.New(teams.Options{Memory: new(teams.Memory)})
+		ok(t, err)
+	}
+}
+
+func TestResume(t *testing.T) {
+	for name, o := range map[string]teams.Options{"disk": folders(t), "memory": {Memory: new(teams.Memory)}} {
+		t.Run(name, func(t *testing.T) {
+			agent := newListener()
+			o.Agents = map[string]teams.Agent{"listener": agent}
+			m := manage(t, o)
+			team := create(t, m, "core", "ext")
+			_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: "listener", Prompt: "listen"})
+			ok(t, err)
+			ann := next(t, agent.seats)
+			add(t, team.Tasks(), "hers")
+			add(t, team.Tasks(), "theirs")
+			hers, err := ann.Tasks().Claim(limited(t), "1")
+			ok(t, err)
+			theirs, err := as(t, team, "ext").Tasks().Claim(limited(t), "2")
+			ok(t, err)
+			ok(t, m.SendMessage(limited(t), "ann", "ext", "hello"))
+			ok(t, m.Close())
+			if _, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "other"}); !errors.Is(err, teams.Finished) {
+				t.Errorf("a closed manager says %v", err)
+			}
+
+			m = manage(t, o)
+			team, err = m.OpenTeam(limited(t), "core")
+			ok(t, err)
+			again := next(t, agent.seats)
+			equal(t, "incarnation", again.Incarnation, 2)
+			equal(t, "session to resume", again.Resume, "session-of-ann")
+			equal(t, "prompt", again.Prompt, "listen")
+			mail, err := as(t, team, "ext").Mail().Receive(limited(t))
+			ok(t, err)
+			equal(t, "message", mail[0].Body, "hello")
+			_, err = as(t, team, "ext").Tasks().Complete(limited(t), teams.Claim{ID: theirs.ID, Fence: theirs.Fence}, "done")
+			ok(t, err)
+			_, err = again.Tasks().Complete(limited(t), hers, "done")
+			want(t, err, teams.Conflict) // the claim went with the session
+			_, err = m.OpenTeam(limited(t), "core")
+			want(t, err, teams.NotReady)
+			_, err = manage(t, o).OpenTeam(limited(t), "none")
+			want(t, err, teams.NotFound)
+		})
+	}
+}
