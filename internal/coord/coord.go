@@ -55,6 +55,8 @@ type Options struct {
 
 const (
 	defaultStopGrace = 5 * time.Second
+	// lastGrace is what a session has at the deadline of its shutdown: its time to end by itself was before that.
+	lastGrace = time.Second
 	// watchEvery is how often a host looks whether the hosts of other members live. Only a host that shares its team does.
 	watchEvery = 500 * time.Millisecond
 	// giveBack bounds what is recorded on the way out.
@@ -237,6 +239,9 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 		case team.WantStop:
 			wanted[w.Member] = true
 			if s := h.seats[w.Member]; s != nil {
+				if members[i].Shutdown.Answer != "approved" {
+					s.grace = min(s.grace, lastGrace)
+				}
 				s.stop(stopReport, w.Reason)
 			} else if members[i].Host == h.ID {
 				err = h.do(ctx, &team.ReportStopped{Member: w.Member, Reason: w.Reason}, members[i].Lease)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"cadre/internal/agent"
 	"cadre/internal/desk"
@@ -20,6 +21,7 @@ type seat struct {
 	lease       int64
 	ctx         context.Context // ends when the seat is to be left
 	leave       context.CancelFunc
+	grace       time.Duration // for the friendly part of ending the session; the host's alone until leave is called
 
 	gifts chan team.Want // what it is to be given, the newest of each kind
 	mu    sync.Mutex
@@ -42,7 +44,7 @@ const (
 
 func (h *Host) seat(m team.Member) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, ctx: ctx, leave: cancel,
+	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, ctx: ctx, leave: cancel, grace: h.StopGrace,
 		gifts: make(chan team.Want, 8), given: map[team.WantKind]string{}}
 	h.seats[m.Name] = s
 	go s.run(m)
@@ -137,7 +139,7 @@ func (s *seat) live(m team.Member, scratch string) error {
 			return
 		case <-s.ctx.Done():
 		}
-		grace, cancel := context.WithTimeout(context.Background(), s.host.StopGrace)
+		grace, cancel := context.WithTimeout(context.Background(), s.grace)
 		defer cancel()
 		if err := session.Stop(grace); err != nil {
 			s.host.Log("ending the session of " + s.member + ": " + err.Error())

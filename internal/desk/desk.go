@@ -202,6 +202,10 @@ func (d *Desk) Do(ctx context.Context, c team.Command) (Receipt, error) {
 }
 
 func (d *Desk) send(ctx context.Context, c team.Command) (Receipt, error) {
+	// What can be read before the lock is held is not read under it, where all other writers wait.
+	if err := d.Refresh(ctx); err != nil {
+		return Receipt{}, err
+	}
 	var decision team.Decision
 	seq, err := d.journal.Append(ctx, d.Seq(), d.see, func() ([]byte, error) {
 		d.mu.RLock()
@@ -245,11 +249,17 @@ func (d *Desk) snapshot(ctx context.Context) {
 	if !d.journal.SnapshotDue(d.snapshotSize) {
 		return
 	}
-	d.mu.RLock()
-	s := journal.Snapshot{Seq: d.state.Seq(), Data: team.AppendSnapshot(make([]byte, 0, d.snapshotSize+d.snapshotSize/8), d.state)}
-	d.mu.RUnlock()
-	d.snapshotSize = len(s.Data)
-	if err := d.journal.SaveSnapshot(ctx, s); err != nil {
+	err := d.journal.SaveSnapshot(ctx, func() journal.Snapshot {
+		if !d.journal.SnapshotDue(d.snapshotSize) { // another process has just saved one
+			return journal.Snapshot{}
+		}
+		d.mu.RLock()
+		defer d.mu.RUnlock()
+		s := journal.Snapshot{Seq: d.state.Seq(), Data: team.AppendSnapshot(make([]byte, 0, d.snapshotSize+d.snapshotSize/8), d.state)}
+		d.snapshotSize = len(s.Data)
+		return s
+	})
+	if err != nil {
 		d.log(fmt.Sprintf("the snapshot was not saved: %v", err))
 	}
 }

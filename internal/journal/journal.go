@@ -38,6 +38,9 @@ type Snapshot struct {
 	Data []byte
 }
 
+// Taken returns s: its method value is what [Journal.SaveSnapshot] takes where the snapshot is there already.
+func (s Snapshot) Taken() Snapshot { return s }
+
 // Journal is one team's journal. Its methods may be called from any goroutine, and other processes may hold the same
 // journal at the same time.
 type Journal interface {
@@ -62,12 +65,13 @@ type Journal interface {
 	Wait(ctx context.Context, after int64) error
 
 	// SnapshotDue reports whether enough was written since the last snapshot that a new one pays for itself. size is that of
-	// the snapshot the caller would write, in bytes; a guess will do.
+	// the snapshot the caller would write, in bytes; 0 takes it to be like the last one.
 	SnapshotDue(size int) bool
 
-	// SaveSnapshot keeps s as the newest snapshot, durably and at once for every reader. An older one than the journal has,
-	// or one that another process is just writing, is dropped without an error: snapshots are a saving, not a fact.
-	SaveSnapshot(ctx context.Context, s Snapshot) error
+	// SaveSnapshot calls take and keeps what it returns as the newest snapshot, durably and at once for every reader. While
+	// another process is saving one it does nothing, and does not call take; and one that is not newer than the journal's is dropped, all without an
+	// error: snapshots are a saving, not a fact.
+	SaveSnapshot(ctx context.Context, take func() Snapshot) error
 
 	// Close lets go of the journal's files. Calls that are under way end with an error.
 	Close() error

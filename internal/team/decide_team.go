@@ -318,7 +318,7 @@ func (b *RejectByHook) decide(d *decision) error {
 	if err := oneOf("hook", b.Hook, hookEvents); err != nil {
 		return err
 	}
-	if b.Member != d.Actor { // or anybody could put words into the team's own mouth
+	if b.Member != d.Actor && d.leads("") != nil { // or anybody could put words into the team's own mouth
 		if _, err := d.hosted(b.Member); err != nil {
 			return err
 		}

@@ -3,6 +3,8 @@ package teams
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"cadre/internal/agent"
 	"cadre/internal/team"
@@ -27,7 +29,8 @@ type Session interface {
 	Deliver(ctx context.Context, mail []Message) error
 	// Wake tells a session that said that it is idle that there is a task for it now.
 	Wake(ctx context.Context) error
-	// Stop ends the session and returns when it is over. ctx bounds the friendly part; what is left then is to be quick.
+	// Stop ends the session and returns when it is over. ctx bounds the friendly part. A session that is still there a second after
+	// ctx is given up: for the team it is over, and its seat is refused everything from then on.
 	Stop(ctx context.Context) error
 	// Wait returns when the session is over and nothing of it is left running. It is called once.
 	Wait() error
@@ -79,7 +82,7 @@ func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.S
 	seat := &Seat{Teammate: &Teammate{actor{team: p.team, name: spec.Member, incarnation: spec.Incarnation}},
 		Incarnation: spec.Incarnation, Role: spec.Role, Prompt: spec.Prompt, Model: spec.Model, Resume: spec.Resume,
 		Dir: spec.Dir, Scratch: spec.Scratch, Env: spec.Env, reports: make(chan agent.Update), over: make(chan struct{})}
-	s := &plugged{seat: seat, updates: make(chan agent.Update), started: make(chan struct{}), ended: make(chan error, 1)}
+	s := &plugged{seat: seat, updates: make(chan agent.Update), started: make(chan struct{}), ended: make(chan error, 2)}
 	go s.pump()
 	session, err := p.Agent.Start(ctx, seat)
 	if err == nil && session == nil {
@@ -103,13 +106,42 @@ type plugged struct {
 	seat    *Seat
 	updates chan agent.Update
 	started chan struct{} // closed when Start has returned
-	ended   chan error    // what Wait returned
+	ended   chan error    // what Wait returned, or that it was not waited for any more
 }
 
 func (s *plugged) Updates() <-chan agent.Update { return s.updates }
 
 func (s *plugged) Deliver(ctx context.Context, mail []team.Message) error {
 	return s.Session.Deliver(ctx, messagesOf(mail))
+}
+
+// givenUp is how long after the friendly part of its end a session is waited for.
+const givenUp = time.Second
+
+// Stop returns when the session is over, or given up: what a Go function does cannot be killed, and shall not hold up its team.
+func (s *plugged) Stop(ctx context.Context) error {
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Session.Stop(ctx) }()
+	select {
+	case <-s.seat.over:
+		return nil
+	case <-ctx.Done():
+	}
+	last := time.NewTimer(givenUp)
+	defer last.Stop()
+	select {
+	case <-s.seat.over:
+		return nil
+	case <-last.C:
+	}
+	err := fmt.Errorf("the session of %s does not end and is given up", s.seat.name)
+	select {
+	case cause := <-stopped:
+		err = errors.Join(err, cause)
+	default:
+	}
+	s.ended <- err
+	return err
 }
 
 // Interrupt is nothing that a Session can do.

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"cadre/pkg/teams"
 )
@@ -159,6 +161,42 @@ func TestWorkerIsInterrupted(t *testing.T) {
 	is, err := team.Member(limited(t), "ann")
 	ok(t, err)
 	equal(t, "ann", is.Status, teams.Spawning)
+}
+
+// A function that does not end when it is told to holds up neither its shutdown nor its manager.
+func TestWorkerThatDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		release := make(chan struct{})
+		worker := teams.Worker{Task: func(_ context.Context, seat *teams.Seat, job teams.Job) (string, error) {
+			<-release
+			_, err := seat.Tasks().Complete(ctx, job.Claim, "nobody waited for it")
+			if !errors.Is(err, teams.Conflict) && !errors.Is(err, teams.Finished) {
+				t.Errorf("a session that was given up is told %v", err)
+			}
+			return "", err
+		}}
+		m := manage(t, teams.Options{StopGrace: 3 * time.Second, ShutdownWithin: 10 * time.Second, Agents: map[string]teams.Agent{"worker": worker}})
+		team := create(t, m, "core")
+		for _, name := range []string{"ann", "bob"} {
+			add(t, team.Tasks(), "for "+name)
+			_, err := m.SpawnTeammate(ctx, teams.Spawn{Name: name, Agent: "worker"})
+			ok(t, err)
+		}
+		synctest.Wait()
+		began := time.Now()
+		ok(t, m.ShutdownTeammate(ctx, "ann"))
+		equal(t, "time for the shutdown", time.Since(began).Round(time.Second), 14*time.Second)
+		is, err := team.Member(ctx, "ann")
+		ok(t, err)
+		equal(t, "status", is.Status, teams.Stopped)
+		task, err := team.Tasks().Get(ctx, "1")
+		ok(t, err)
+		equal(t, "task", task.Status, teams.Pending)
+		ok(t, m.Close())
+		close(release)
+		synctest.Wait()
+	})
 }
 
 func TestShellTeammate(t *testing.T) {

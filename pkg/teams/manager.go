@@ -56,7 +56,8 @@ type TeamConfig struct {
 }
 
 // CreateTeam creates a team and makes it the manager's. It is refused with NotReady while the manager has another one, with
-// Taken where there is a team of that name, and with Denied for a teammate.
+// Taken where there is a team of that name, and with Denied for a teammate. A team that was created although the error says
+// otherwise, because ctx ended, can be opened.
 func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()

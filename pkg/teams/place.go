@@ -34,8 +34,8 @@ type room struct {
 // disk keeps teams in the folders of the cadre program.
 type disk struct{ home.Home }
 
-// markFile, in a team's folder, says what of it Claude Code was shown.
-const markFile = "claude.mark"
+// markFile, in a team's folder, says what of it Claude Code was shown. The cadre program uses the same one.
+const markFile = "projected"
 
 func (d disk) create(name string, commands []team.Command) error { return d.Create(name, commands) }
 

@@ -12,7 +12,7 @@ import (
 // spawned with PlanApproval.
 type Worker struct {
 	// Task does one task. Its result completes the task and its error fails it. ctx ends when the session is to end; the task is
-	// back on the list then, whatever is returned.
+	// back on the list then, whatever is returned, and who does not return soon is given up.
 	Task func(ctx context.Context, seat *Seat, job Job) (result string, err error)
 	// Mail is given the messages to the member, one at a time and never while Task runs; nil to ignore them. Requests to
 	// shut down are answered by the Worker. An error ends the session: the member has failed.
@@ -74,10 +74,14 @@ func (s *workerSession) Wake(context.Context) error {
 	return nil
 }
 
-func (s *workerSession) Stop(context.Context) error {
+func (s *workerSession) Stop(ctx context.Context) error {
 	s.cancel()
-	<-s.over
-	return nil
+	select {
+	case <-s.over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (s *workerSession) Wait() error {

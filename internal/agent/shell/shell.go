@@ -53,7 +53,8 @@ func (a Agent) Start(_ context.Context, spec agent.Spec, desk agent.Desk) (agent
 		a.Timeout = defaultTimeout
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &session{agent: a, spec: spec, desk: desk, cancel: cancel, updates: make(chan agent.Update, 16), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	hurry, hurryUp := context.WithCancel(context.Background())
+	s := &session{agent: a, spec: spec, desk: desk, cancel: cancel, hurry: hurry, hurryUp: hurryUp, updates: make(chan agent.Update, 16), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go s.work(ctx)
 	return s, nil
 }
@@ -70,6 +71,8 @@ type session struct {
 	spec    agent.Spec
 	desk    agent.Desk
 	cancel  context.CancelFunc
+	hurry   context.Context // ends when a command that is to end has been asked long enough
+	hurryUp context.CancelFunc
 	updates chan agent.Update
 	wake    chan struct{} // holds one wake-up
 	done    chan struct{}
@@ -111,9 +114,14 @@ func (s *session) Interrupt(context.Context) error {
 	return nil
 }
 
-func (s *session) Stop(context.Context) error {
+func (s *session) Stop(ctx context.Context) error {
 	s.cancel()
-	<-s.done
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+		s.hurryUp()
+		<-s.done
+	}
 	return nil
 }
 
@@ -126,6 +134,7 @@ func (s *session) say(ctx context.Context, u agent.Update) {
 }
 
 func (s *session) work(ctx context.Context) {
+	defer s.hurryUp()
 	defer close(s.done)
 	defer close(s.updates)
 	s.say(ctx, agent.Started{})
@@ -295,10 +304,10 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 
 	capture := proc.Capture{Head: s.agent.Output, Tail: s.agent.Output}
 	s.say(ctx, agent.ToolStarted{ID: task.ID + "/" + strconv.FormatInt(task.Fence, 10), Tool: "sh", Input: task.Run})
-	exit, err := s.spec.Procs.Run(running, proc.Cmd{
+	exit, err := s.execute(running, proc.Cmd{
 		Args: []string{"/bin/sh", "-c", task.Run}, Dir: s.spec.Dir, Env: s.environment(task, results, feedback),
 		Stdout: &capture, Stderr: &capture, Member: s.spec.Member, Task: task.ID,
-	}, s.agent.Ladder)
+	})
 	output = capture.String()
 	switch {
 	case running.Err() != nil && ctx.Err() == nil:
@@ -310,6 +319,19 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 	}
 	s.say(ctx, agent.ToolFinished{ID: task.ID + "/" + strconv.FormatInt(task.Fence, 10), Failed: failure != "", Output: output})
 	return output, failure, err
+}
+
+// execute runs the command until it ends or ctx does; nothing of it is left then.
+func (s *session) execute(ctx context.Context, cmd proc.Cmd) (proc.Exit, error) {
+	child, err := s.spec.Procs.Start(cmd)
+	if err != nil {
+		return proc.Exit{}, err
+	}
+	exit, err := child.Wait(ctx)
+	if ctx.Err() == nil || err == nil || errors.Is(err, proc.ErrLeft) {
+		return exit, err
+	}
+	return exit, errors.Join(ctx.Err(), child.Stop(s.hurry, s.agent.Ladder))
 }
 
 func (s *session) environment(task team.Task, results, feedback string) []string {

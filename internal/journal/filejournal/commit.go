@@ -21,11 +21,19 @@ func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 		return nil
 	}
 	j.step("sync")
-	if ok, _ := j.syncs.tryLock(); !ok {
+	for ok := false; !ok; {
+		if ok, _ = j.syncs.tryLock(); ok {
+			break
+		}
 		if !j.awaitSync(ctx) {
 			// The marker stays behind the truth, which it may.
 			return j.uncertain(j.sync(seg.f))
 		}
+		if durable, ok := j.marker.read(); ok && durable >= end.seq {
+			j.raiseFloor(durable)
+			return nil
+		}
+		yield() // one of those who waited makes the next sync, which is then for all of them
 	}
 	defer j.syncs.unlock()
 	durable, ok := j.marker.read()
@@ -49,12 +57,17 @@ func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 	return nil
 }
 
-// awaitSync waits for the sync lock, whatever ctx says: the record is written, and the caller is better served with the truth about
-// it than with a prompt end.
+// awaitSync waits for the end of the sync that another is making, whatever ctx says: the record is written, and the caller is better
+// served with the truth about it than with a prompt end. All who wait go on at once, not one after the other, because
+// most of them have nothing left to do.
 func (j *Journal) awaitSync(ctx context.Context) bool {
 	patient, stop := context.WithTimeout(context.WithoutCancel(ctx), syncPatience)
 	defer stop()
-	return j.syncs.lock(patient) == nil
+	if j.syncs.share(patient) != nil {
+		return false
+	}
+	j.syncs.unlock()
+	return true
 }
 
 func (j *Journal) raiseFloor(seq int64) {

@@ -283,7 +283,7 @@ func TestSnapshotFlips(t *testing.T) {
 	path := filepath.Join(dir, "state.json")
 	save := func(j *filejournal.Journal, seq int64) {
 		t.Helper()
-		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: seq, Data: []byte(`{"at":3}`)}); err != nil {
+		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: seq, Data: []byte(`{"at":3}`)}.Taken); err != nil {
 			t.Error(err)
 		}
 	}

@@ -23,7 +23,12 @@ func newFileLock(j *Journal, f *os.File, what string) *fileLock {
 }
 
 // lock takes gate and flock. It ends with ctx and with the handle.
-func (l *fileLock) lock(ctx context.Context) error {
+func (l *fileLock) lock(ctx context.Context) error { return l.take(ctx, unix.LOCK_EX) }
+
+// share takes gate and flock as lock does, but beside any number of others that share it.
+func (l *fileLock) share(ctx context.Context) error { return l.take(ctx, unix.LOCK_SH) }
+
+func (l *fileLock) take(ctx context.Context, how int) error {
 	select {
 	case l.gate <- struct{}{}:
 	default:
@@ -36,7 +41,7 @@ func (l *fileLock) lock(ctx context.Context) error {
 		}
 	}
 	for range tries {
-		ok, err := l.try()
+		ok, err := l.try(how)
 		if err == nil && !ok {
 			err = ctx.Err()
 		}
@@ -49,7 +54,7 @@ func (l *fileLock) lock(ctx context.Context) error {
 		}
 		yield()
 	}
-	return l.queue(ctx)
+	return l.queue(ctx, how)
 }
 
 // tries is how often a waiter asks, and lets others run, before it queues in the kernel. The lock is held for
@@ -61,13 +66,13 @@ const tries = 6
 // queue waits for the flock in the kernel, which is fair, on a goroutine of its own, because that wait cannot be called
 // off. If ctx ends first the goroutine keeps the gate until it has the flock, and lets go of both: to the kernel the two
 // are one holder, so a second goroutine of this handle must not get between.
-func (l *fileLock) queue(ctx context.Context) error {
+func (l *fileLock) queue(ctx context.Context, how int) error {
 	got := make(chan error)
 	left := make(chan struct{})
 	l.j.hold()
 	go func() {
 		defer l.j.leave()
-		err := flock(l.f, unix.LOCK_EX)
+		err := flock(l.f, how)
 		select {
 		case got <- err:
 		case <-left:
@@ -100,7 +105,7 @@ func (l *fileLock) tryLock() (bool, error) {
 	default:
 		return false, nil
 	}
-	ok, err := l.try()
+	ok, err := l.try(unix.LOCK_EX)
 	if !ok {
 		<-l.gate
 	}
@@ -112,8 +117,8 @@ func (l *fileLock) unlock() {
 	<-l.gate
 }
 
-func (l *fileLock) try() (bool, error) {
-	err := flock(l.f, unix.LOCK_EX|unix.LOCK_NB)
+func (l *fileLock) try(how int) (bool, error) {
+	err := flock(l.f, how|unix.LOCK_NB)
 	if err == unix.EWOULDBLOCK {
 		return false, nil
 	}

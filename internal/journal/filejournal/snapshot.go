@@ -17,6 +17,7 @@ import (
 // savedSnapshot is what a handle knows of the newest snapshot: where in the history it stands.
 type savedSnapshot struct {
 	place cursor // the zero cursor where there is none
+	size  int64  // of its file
 	bad   bool   // the file is damaged and to be replaced by whatever comes
 }
 
@@ -105,7 +106,7 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 		return journal.Snapshot{}, err
 	}
 	j.remember(place)
-	j.setSaved(savedSnapshot{place: place})
+	j.setSaved(savedSnapshot{place: place, size: int64(len(file))})
 	return journal.Snapshot{Seq: h.seq, Data: data}, nil
 }
 
@@ -114,13 +115,13 @@ func (j *Journal) setSaved(s savedSnapshot) {
 	defer j.mu.Unlock()
 	j.saved.bad = s.bad
 	if s.place.seq > j.saved.place.seq {
-		j.savedAt(s.place)
+		j.savedAt(s.place, s.size)
 	}
 }
 
-// savedAt notes the place of a snapshot. The caller holds mu.
-func (j *Journal) savedAt(place cursor) {
-	j.saved.place = place
+// savedAt notes the place and the size of a snapshot. The caller holds mu.
+func (j *Journal) savedAt(place cursor, size int64) {
+	j.saved.place, j.saved.size = place, size
 	j.unsaved = j.newest.off
 	if place.first == j.newest.first {
 		j.unsaved -= place.off
@@ -197,10 +198,10 @@ func (j *Journal) SnapshotDue(size int) bool {
 		return false
 	}
 	// By what this handle knows. Another process may have saved one since.
-	if h, ok := j.readHead(); ok {
+	if h, size, ok := j.readHead(); ok {
 		j.mu.Lock()
 		if !j.saved.bad && h.seq > j.saved.place.seq {
-			j.savedAt(cursor{first: h.first, off: h.at, line: int(h.line), seq: h.seq})
+			j.savedAt(cursor{first: h.first, off: h.at, line: int(h.line), seq: h.seq}, size)
 		}
 		j.mu.Unlock()
 	}
@@ -214,28 +215,31 @@ const snapshotEvery = 64 << 10
 func (j *Journal) behind(size int) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.unsaved >= max(snapshotEvery, int64(size)/8)
+	return j.unsaved >= max(snapshotEvery, max(int64(size), j.saved.size)/8)
 }
 
-// readHead reads the beginning of state.json, without its checksum: good enough to put a snapshot off.
-func (j *Journal) readHead() (snapshotHead, bool) {
+// readHead reads the beginning of state.json, without its checksum, and its size: good enough to put a snapshot off.
+func (j *Journal) readHead() (h snapshotHead, size int64, ok bool) {
 	f, err := os.Open(filepath.Join(j.root, snapshotName))
 	if err != nil {
-		return snapshotHead{}, false
+		return h, 0, false
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil {
+		size = info.Size()
+	}
 	var buf [256]byte
 	n, _ := io.ReadFull(f, buf[:])
 	_, rest, ok := bytes.Cut(buf[:n], []byte(crcOpen))
 	if !ok || len(rest) < 9 {
-		return snapshotHead{}, false
+		return h, 0, false
 	}
-	h, _, ok := parseSnapshotHead(rest[9:])
-	return h, ok
+	h, _, ok = parseSnapshotHead(rest[9:])
+	return h, size, ok
 }
 
 // SaveSnapshot implements [journal.Journal].
-func (j *Journal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
+func (j *Journal) SaveSnapshot(ctx context.Context, take func() journal.Snapshot) error {
 	if err := j.enter(); err != nil {
 		return err
 	}
@@ -254,10 +258,11 @@ func (j *Journal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	if err := j.gone(); err != nil {
 		return err
 	}
+	s := take()
 	j.mu.Lock()
 	bad := j.saved.bad
 	j.mu.Unlock()
-	if h, ok := j.readHead(); ok && !bad && h.seq >= s.Seq {
+	if h, _, ok := j.readHead(); s.Seq == 0 || ok && !bad && h.seq >= s.Seq {
 		return nil
 	}
 	w, err := j.walkTo(s.Seq)
@@ -286,6 +291,6 @@ func (j *Journal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	}
 	j.step("snapshot saved")
 	j.remember(w.cur)
-	j.setSaved(savedSnapshot{place: w.cur})
+	j.setSaved(savedSnapshot{place: w.cur, size: int64(len(data))})
 	return nil
 }

@@ -271,7 +271,7 @@ func testSnapshots(t *testing.T, open func() journal.Journal) {
 	fill(t, a, 5)
 	save := func(j journal.Journal, seq int64, data string) {
 		t.Helper()
-		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: seq, Data: []byte(data)}); err != nil {
+		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: seq, Data: []byte(data)}.Taken); err != nil {
 			t.Errorf("save %d: %v", seq, err)
 		}
 	}
@@ -293,7 +293,7 @@ func testSnapshots(t *testing.T, open func() journal.Journal) {
 	expect(3, `{"n":3}`)
 	save(b, 5, `{"n":5}`)
 	expect(5, `{"n":5}`)
-	if err := a.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 9, Data: []byte(`9`)}); err == nil {
+	if err := a.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 9, Data: []byte(`9`)}.Taken); err == nil {
 		t.Error("a snapshot of a state that is not there yet was taken")
 	}
 	expect(5, `{"n":5}`)
@@ -315,7 +315,7 @@ func testSnapshotDue(t *testing.T, open func() journal.Journal) {
 	if j.SnapshotDue(1 << 30) {
 		t.Error("a snapshot of 1 GiB is due as early as one of 1000 bytes")
 	}
-	if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: seq, Data: []byte(`{}`)}); err != nil {
+	if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: seq, Data: []byte(`{}`)}.Taken); err != nil {
 		t.Fatal(err)
 	}
 	if j.SnapshotDue(1000) {

@@ -205,10 +205,11 @@ func (j *Journal) SnapshotDue(size int) bool {
 }
 
 // SaveSnapshot implements [journal.Journal].
-func (j *Journal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
+func (j *Journal) SaveSnapshot(ctx context.Context, take func() journal.Snapshot) error {
 	if err := j.ended(ctx); err != nil {
 		return err
 	}
+	s := take()
 	j.s.mu.Lock()
 	defer j.s.mu.Unlock()
 	switch last := int64(len(j.s.records)); {

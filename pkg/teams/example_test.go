@@ -1,0 +1,270 @@
+package teams_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+
+	"cadre/pkg/teams"
+)
+
+// Two agents made of Go functions work off a task list. The third task waits for the other two, and finds their results
+// on the list.
+func Example() {
+	ctx := context.Background()
+	counter := teams.Worker{Task: func(ctx context.Context, seat *teams.Seat, job teams.Job) (string, error) {
+		if len(job.Task.BlockedBy) == 0 {
+			return fmt.Sprintf("%d words", len(strings.Fields(job.Task.Description))), nil
+		}
+		var parts []string
+		for _, id := range job.Task.BlockedBy {
+			part, err := seat.Tasks().Get(ctx, id)
+			if err != nil {
+				return "", err
+			}
+			parts = append(parts, part.Result)
+		}
+		return strings.Join(parts, " and "), nil
+	}}
+	m, err := teams.New(teams.Options{Memory: new(teams.Memory), Agents: map[string]teams.Agent{"counter": counter}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	team, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "words", Goal: "count words"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, task := range []teams.NewTask{
+		{Subject: "chapter one", Description: "it was a dark night"},
+		{Subject: "chapter two", Description: "then came the morning after it"},
+		{Subject: "both", BlockedBy: []string{"1", "2"}},
+	} {
+		if _, err := team.Tasks().Create(ctx, task); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for _, name := range []string{"ann", "bob"} {
+		if _, err := m.SpawnTeammate(ctx, teams.Spawn{Name: name, Agent: "counter"}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for e, err := range team.EventsAfter(ctx, 0) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if done, ok := e.Fact.(teams.TaskCompleted); ok && done.Task == "3" {
+			fmt.Println(done.Result)
+			break
+		}
+	}
+	for _, name := range []string{"ann", "bob"} {
+		if err := m.ShutdownTeammate(ctx, name); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println("cleaned up:", m.Cleanup(ctx) == nil)
+	// Output:
+	// 5 words and 6 words
+	// cleaned up: true
+}
+
+// External members have no session: programs act as them. A claim is what entitles to complete a task; ann's is void once the
+// lead gave her task to bob.
+func ExampleTeam_As() {
+	ctx := context.Background()
+	m, err := teams.New(teams.Options{Memory: new(teams.Memory)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	team, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "fix"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	members := map[string]*teams.Teammate{}
+	for _, name := range []string{"ann", "bob"} {
+		if _, err := m.SpawnTeammate(ctx, teams.Spawn{Name: name, Agent: teams.External}); err != nil {
+			log.Fatal(err)
+		}
+		if members[name], err = team.As(name); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if _, err := team.Tasks().Create(ctx, teams.NewTask{Subject: "fix the parser"}); err != nil {
+		log.Fatal(err)
+	}
+
+	hers, err := members["ann"].Tasks().ClaimNext(ctx)
+	fmt.Println("ann claims:", hers.Task.Subject, err)
+	_, err = members["bob"].Tasks().ClaimNext(ctx)
+	fmt.Println("nothing for bob:", errors.Is(err, teams.Nothing))
+
+	if _, err := team.Tasks().Update(ctx, hers.ID, teams.TaskUpdate{Owner: new("bob")}); err != nil {
+		log.Fatal(err)
+	}
+	his, err := members["bob"].Tasks().ClaimNext(ctx)
+	fmt.Println("bob claims:", his.Task.Subject, err)
+	_, err = members["ann"].Tasks().Complete(ctx, hers, "mended")
+	fmt.Println("ann is too late:", errors.Is(err, teams.Conflict))
+	_, err = members["bob"].Tasks().Complete(ctx, his, "mended")
+	fmt.Println("bob completes it:", err)
+	// Output:
+	// ann claims: fix the parser <nil>
+	// nothing for bob: true
+	// bob claims: fix the parser <nil>
+	// ann is too late: true
+	// bob completes it: <nil>
+}
+
+// A team outlives the manager, and the process, that created it.
+func ExampleManager_OpenTeam() {
+	ctx := context.Background()
+	home, err := os.MkdirTemp("", "example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(home)
+	options := teams.Options{Home: home + "/cadre", ClaudeHome: home + "/claude"}
+
+	first, err := teams.New(options)
+	if err != nil {
+		log.Fatal(err)
+	}
+	team, err := first.CreateTeam(ctx, teams.TeamConfig{Name: "long-haul"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, subject := range []string{"load", "drive"} {
+		if _, err := team.Tasks().Create(ctx, teams.NewTask{Subject: subject}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if _, err := team.Tasks().Complete(ctx, teams.Claim{ID: "1"}, "loaded"); err != nil {
+		log.Fatal(err)
+	}
+	if err := first.Close(); err != nil { // or kill -9
+		log.Fatal(err)
+	}
+
+	second, err := teams.New(options)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer second.Close()
+	team, err = second.OpenTeam(ctx, "long-haul")
+	if err != nil {
+		log.Fatal(err)
+	}
+	tasks, err := team.Tasks().List(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, task := range tasks {
+		fmt.Printf("%s: %s %s\n", task.Subject, task.Status, task.Result)
+	}
+	// Output:
+	// load: completed loaded
+	// drive: pending
+}
+
+// Hooks are functions that can say no, with feedback for who is to act on it.
+func ExampleHooks() {
+	ctx := context.Background()
+	m, err := teams.New(teams.Options{
+		Memory: new(teams.Memory),
+		Agents: map[string]teams.Agent{"writer": teams.Worker{
+			Task: func(_ context.Context, _ *teams.Seat, job teams.Job) (string, error) {
+				if job.Feedback != "" {
+					fmt.Println("again, because:", job.Feedback)
+					return "written and tested", nil
+				}
+				return "written", nil
+			},
+		}},
+		Hooks: teams.Hooks{
+			TaskCreated: func(_ context.Context, e teams.HookEvent) error {
+				if len(e.Subject) > 40 {
+					return teams.Reject("a subject has at most 40 letters")
+				}
+				return nil
+			},
+			TaskCompleted: func() func(context.Context, teams.HookEvent) error {
+				checked := false
+				return func(context.Context, teams.HookEvent) error {
+					if !checked {
+						checked = true
+						return teams.Reject("there are no tests")
+					}
+					return nil
+				}
+			}(),
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	team, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "gated"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = team.Tasks().Create(ctx, teams.NewTask{Subject: strings.Repeat("long ", 10)})
+	fmt.Println("rejected:", errors.Is(err, teams.Rejected), "-", err)
+	if _, err := team.Tasks().Create(ctx, teams.NewTask{Subject: "write"}); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "ann", Agent: "writer"}); err != nil {
+		log.Fatal(err)
+	}
+	for e, err := range team.EventsAfter(ctx, 0) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if done, ok := e.Fact.(teams.TaskCompleted); ok {
+			fmt.Println("done:", done.Result)
+			break
+		}
+	}
+	// Output:
+	// rejected: true - a subject has at most 40 letters
+	// again, because: there are no tests
+	// done: written and tested
+}
+
+// The lead hears by mail what its teammates have to say, in order, and waits for it where it has to.
+func ExampleMailbox_All() {
+	ctx := context.Background()
+	m, err := teams.New(teams.Options{Memory: new(teams.Memory)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	team, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "talk"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "ann", Agent: teams.External}); err != nil {
+		log.Fatal(err)
+	}
+	for _, text := range []string{"I begin", "I am done"} {
+		if err := m.SendMessage(ctx, "ann", team.Lead(), text); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for message, err := range team.Mail().All(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s: %s\n", message.From, message.Body)
+		if message.Body == "I am done" {
+			break
+		}
+	}
+	// Output:
+	// ann: I begin
+	// ann: I am done
+}
