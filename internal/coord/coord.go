@@ -239,10 +239,11 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 		case team.WantStop:
 			wanted[w.Member] = true
 			if s := h.seats[w.Member]; s != nil {
+				grace := h.StopGrace
 				if members[i].Shutdown.Answer != "approved" {
-					s.grace = min(s.grace, lastGrace)
+					grace = min(grace, lastGrace)
 				}
-				s.stop(stopReport, w.Reason)
+				s.stop(stopReport, w.Reason, grace)
 			} else if members[i].Host == h.ID {
 				err = h.do(ctx, &team.ReportStopped{Member: w.Member, Reason: w.Reason}, members[i].Lease)
 			} else if members[i].Host != "" {
@@ -258,9 +259,9 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 		i := slices.IndexFunc(members, func(m team.Member) bool { return m.Name == name })
 		switch {
 		case i < 0 || members[i].Host != h.ID || members[i].Lease != s.lease || over:
-			s.stop(stopQuietly, "")
+			s.stop(stopQuietly, "", h.StopGrace)
 		case !wanted[name]:
-			s.stop(stopDetach, "nothing is to run now")
+			s.stop(stopDetach, "nothing is to run now", h.StopGrace)
 		}
 	}
 	idle := h.UntilIdle && len(wanted) == 0 && len(h.seats) == 0
@@ -316,7 +317,7 @@ func (h *Host) vacate(s *seat) {
 // leave ends every session, gives the leases back and lets go of the register.
 func (h *Host) leave(ctx context.Context) error {
 	for _, s := range h.seats {
-		s.stop(stopDetach, "its host ended")
+		s.stop(stopDetach, "its host ended", h.StopGrace)
 	}
 	for len(h.seats) > 0 {
 		select {

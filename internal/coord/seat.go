@@ -21,12 +21,12 @@ type seat struct {
 	lease       int64
 	ctx         context.Context // ends when the seat is to be left
 	leave       context.CancelFunc
-	grace       time.Duration // for the friendly part of ending the session; the host's alone until leave is called
 
 	gifts chan team.Want // what it is to be given, the newest of each kind
 	mu    sync.Mutex
 	how   ending
 	why   string
+	grace time.Duration            // for the friendly part of ending the session
 	given map[team.WantKind]string // key of the last want of each kind that was given; the host's alone
 
 	resigned bool // it was the lead's and ended by itself; set before it is told of
@@ -44,18 +44,18 @@ const (
 
 func (h *Host) seat(m team.Member) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, ctx: ctx, leave: cancel, grace: h.StopGrace,
+	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, ctx: ctx, leave: cancel,
 		gifts: make(chan team.Want, 8), given: map[team.WantKind]string{}}
 	h.seats[m.Name] = s
 	go s.run(m)
 }
 
 // stop asks the seat to end its session; the first reason counts.
-func (s *seat) stop(how ending, why string) {
+func (s *seat) stop(how ending, why string, grace time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.how == running {
-		s.how, s.why = how, why
+		s.how, s.why, s.grace = how, why, grace
 		s.leave()
 	}
 }
@@ -139,7 +139,9 @@ func (s *seat) live(m team.Member, scratch string) error {
 			return
 		case <-s.ctx.Done():
 		}
+		s.mu.Lock()
 		grace, cancel := context.WithTimeout(context.Background(), s.grace)
+		s.mu.Unlock()
 		defer cancel()
 		if err := session.Stop(grace); err != nil {
 			s.host.Log("ending the session of " + s.member + ": " + err.Error())
@@ -193,7 +195,7 @@ func (s *seat) report(body team.Body) error {
 	case team.Rejected:
 		return nil // a hook wants the idle teammate to go on; its feedback comes as a message
 	case team.Conflict, team.Finished, team.NotFound:
-		s.stop(stopQuietly, "")
+		s.stop(stopQuietly, "", s.host.StopGrace)
 		return nil
 	}
 	return err

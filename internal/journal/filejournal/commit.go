@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"cadre/internal/journal"
 )
 
@@ -21,19 +23,13 @@ func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 		return nil
 	}
 	j.step("sync")
-	for ok := false; !ok; {
-		if ok, _ = j.syncs.tryLock(); ok {
-			break
-		}
-		if !j.awaitSync(ctx) {
-			// The marker stays behind the truth, which it may.
-			return j.uncertain(j.sync(seg.f))
-		}
-		if durable, ok := j.marker.read(); ok && durable >= end.seq {
-			j.raiseFloor(durable)
-			return nil
-		}
-		yield() // one of those who waited makes the next sync, which is then for all of them
+	mine, err := j.awaitTurn(ctx, end.seq)
+	if err != nil {
+		// The marker stays behind the truth, which it may.
+		return j.uncertain(j.sync(seg.f))
+	}
+	if !mine {
+		return nil
 	}
 	defer j.syncs.unlock()
 	durable, ok := j.marker.read()
@@ -57,17 +53,33 @@ func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 	return nil
 }
 
-// awaitSync waits for the end of the sync that another is making, whatever ctx says: the record is written, and the caller is better
-// served with the truth about it than with a prompt end. All who wait go on at once, not one after the other, because
-// most of them have nothing left to do.
-func (j *Journal) awaitSync(ctx context.Context) bool {
+// awaitTurn waits, whatever ctx says, until the record seq is durable, or it is this call's turn to sync, with the sync lock in its hand: the
+// record is written, and the caller is better served with the truth about it than with a prompt end. All processes that wait for a
+// sync go on at once when it ends, not one after the other, because most of them have nothing left to do; one of the others makes the next
+// sync, which is then for all of them.
+func (j *Journal) awaitTurn(ctx context.Context, seq int64) (mine bool, err error) {
 	patient, stop := context.WithTimeout(context.WithoutCancel(ctx), syncPatience)
 	defer stop()
-	if j.syncs.share(patient) != nil {
-		return false
+	if err := j.syncs.enter(patient); err != nil {
+		return false, err
 	}
-	j.syncs.unlock()
-	return true
+	for seq > j.floor.Load() {
+		if ok, err := j.syncs.try(unix.LOCK_EX); ok || err != nil {
+			if err != nil {
+				j.syncs.leave()
+			}
+			return ok, err
+		}
+		if err := j.syncs.await(patient); err != nil {
+			return false, err
+		}
+		if durable, ok := j.marker.read(); ok {
+			j.raiseFloor(durable)
+		}
+		yield() // to those who are just looking, or to whoever syncs next
+	}
+	j.syncs.leave()
+	return false, nil
 }
 
 func (j *Journal) raiseFloor(seq int64) {

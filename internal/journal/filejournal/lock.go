@@ -23,25 +23,12 @@ func newFileLock(j *Journal, f *os.File, what string) *fileLock {
 }
 
 // lock takes gate and flock. It ends with ctx and with the handle.
-func (l *fileLock) lock(ctx context.Context) error { return l.take(ctx, unix.LOCK_EX) }
-
-// share takes gate and flock as lock does, but beside any number of others that share it.
-func (l *fileLock) share(ctx context.Context) error { return l.take(ctx, unix.LOCK_SH) }
-
-func (l *fileLock) take(ctx context.Context, how int) error {
-	select {
-	case l.gate <- struct{}{}:
-	default:
-		select {
-		case l.gate <- struct{}{}:
-		case <-l.closed:
-			return l.j.ended(ctx)
-		case <-ctx.Done():
-			return l.ended(ctx)
-		}
+func (l *fileLock) lock(ctx context.Context) error {
+	if err := l.enter(ctx); err != nil {
+		return err
 	}
 	for range tries {
-		ok, err := l.try(how)
+		ok, err := l.try(unix.LOCK_EX)
 		if err == nil && !ok {
 			err = ctx.Err()
 		}
@@ -54,7 +41,46 @@ func (l *fileLock) take(ctx context.Context, how int) error {
 		}
 		yield()
 	}
-	return l.queue(ctx, how)
+	return l.queue(ctx, unix.LOCK_EX)
+}
+
+// enter takes the gate.
+func (l *fileLock) enter(ctx context.Context) error {
+	select {
+	case l.gate <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case l.gate <- struct{}{}:
+		return nil
+	case <-l.closed:
+		return l.j.ended(ctx)
+	case <-ctx.Done():
+		return l.ended(ctx)
+	}
+}
+
+func (l *fileLock) leave() { <-l.gate }
+
+// await waits, inside the gate, until nobody holds the flock, beside any number of others who do. An error has left the gate.
+func (l *fileLock) await(ctx context.Context) error {
+	ok, err := l.try(unix.LOCK_SH)
+	if err == nil && !ok {
+		return l.letGo(l.queue(ctx, unix.LOCK_SH))
+	}
+	if err != nil {
+		l.leave()
+		return l.failed(ctx, err)
+	}
+	return l.letGo(nil)
+}
+
+func (l *fileLock) letGo(err error) error {
+	if err == nil {
+		_ = flock(l.f, unix.LOCK_UN)
+	}
+	return err
 }
 
 // tries is how often a waiter asks, and lets others run, before it queues in the kernel. The lock is held for
@@ -63,7 +89,7 @@ func (l *fileLock) take(ctx context.Context, how int) error {
 // tries makes less than either.
 const tries = 6
 
-// queue waits for the flock in the kernel, which is fair, on a goroutine of its own, because that wait cannot be called
+// queue waits, inside the gate, for the flock in the kernel, which is fair, on a goroutine of its own, because that wait cannot be called
 // off. If ctx ends first the goroutine keeps the gate until it has the flock, and lets go of both: to the kernel the two
 // are one holder, so a second goroutine of this handle must not get between.
 func (l *fileLock) queue(ctx context.Context, how int) error {

@@ -80,7 +80,7 @@ type walk struct {
 	sealed  bool   // behind the last record there is a seal, and no successor
 	bad     string // what is wrong with the whole line behind the last record
 	partial bool   // behind the last record there are bytes without a newline
-	retried bool
+	known   int64  // acknowledged before the last look at the file, as far as this walk knows
 }
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
@@ -276,23 +276,31 @@ func (w *walk) holeError() error {
 	return w.seg.damage(1, "the records %v were lost to damage before; their effect is in the snapshot alone, so the history cannot be read across them", *w.seg.Hole)
 }
 
-// readersEnd judges the end of the history for a reader. A line that is bad or not whole is not there yet, unless the
-// marker says that its record was acknowledged. The line may have become whole before the marker was read, so the
-// walk first looks once more.
+// readersEnd judges the end of the history for a reader. A line that is bad or not whole is not there yet, and nor is one that is missing, unless
+// it was acknowledged before the walk read that far: what others acknowledge while it reads proves nothing, so the walk
+// then looks once more, and judges what it sees by what it knew before.
 func (w *walk) readersEnd() (again bool, err error) {
-	if w.bad == "" && !w.partial {
-		return false, w.expect(w.j.floor.Load())
+	clean := w.bad == "" && !w.partial
+	if w.cur.seq < w.known {
+		if clean {
+			return false, w.expect(w.known)
+		}
+		return false, w.badLine()
 	}
-	durable, ok := w.j.marker.read()
-	if (ok && w.cur.seq >= durable) || (!ok && w.partial) {
+	durable := w.j.floor.Load()
+	if !clean {
+		seq, ok := w.j.marker.read()
+		if !ok && !w.partial {
+			seq = w.cur.seq + 1 // with no marker only a line that is cut off is taken for torn
+		}
+		durable = max(durable, seq)
+	}
+	if w.cur.seq >= durable {
 		return false, nil
 	}
-	if !w.retried {
-		w.retried = true
-		w.again()
-		return true, nil
-	}
-	return false, w.badLine()
+	w.known = durable
+	w.again()
+	return true, nil
 }
 
 // expect returns an error where the history ends before the record durable, which was acknowledged.

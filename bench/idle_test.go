@@ -1,0 +1,51 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cadre/internal/desk"
+	"cadre/internal/home"
+	"cadre/internal/team"
+)
+
+// BenchmarkIdleHost lets a host with 100 idle shell members stand for some seconds, and gives the processor time that it
+// takes then as a share of one core, in percent: what two runs of different length differ by, so that its start does not count.
+func BenchmarkIdleHost(b *testing.B) {
+	cadre, _ := programs(b)
+	used := func(stand time.Duration) time.Duration {
+		h := home.Home{Root: b.TempDir(), Claude: b.TempDir()}
+		commands := []team.Command{{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: &team.CreateTeam{TeamID: desk.NewID(), Name: "idle", Dir: "/"}}}
+		for i := range 100 {
+			commands = append(commands, team.Command{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.Shell}})
+		}
+		if err := h.Create("idle", commands); err != nil {
+			b.Fatal(err)
+		}
+		var stderr strings.Builder
+		c := exec.Command(cadre, "host", "idle")
+		c.Env = append(os.Environ(), "CADRE_HOME="+h.Root, "CLAUDE_CONFIG_DIR="+h.Claude, "HOME="+b.TempDir())
+		c.Stderr = &stderr
+		if err := c.Start(); err != nil {
+			b.Fatal(err)
+		}
+		time.Sleep(stand)
+		c.Process.Signal(syscall.SIGTERM)
+		if err := c.Wait(); err != nil {
+			b.Fatalf("%v\n%s", err, &stderr)
+		}
+		return c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	}
+	const brief, long = 4 * time.Second, 14 * time.Second
+	var share float64
+	for range b.N {
+		share += 100 * (used(long) - used(brief)).Seconds() / (long - brief).Seconds()
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(share/float64(b.N), "%-of-a-core")
+}

@@ -1,0 +1,93 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"cadre/internal/desk"
+	"cadre/internal/home"
+	"cadre/internal/journal"
+	"cadre/internal/team"
+)
+
+// BenchmarkOpen opens a team of 1,000,000 records, and reads and decodes its snapshot alone, in turn. The ratio is to be at most 2.
+// The heap that the open team takes is given as a ratio to that of a team with the same tasks and a twentieth of the history: about 1.
+func BenchmarkOpen(b *testing.B) {
+	ctx := context.Background()
+	long, short := built(b, 1_000_000), built(b, 50_000)
+	var whole, alone time.Duration
+	for range b.N {
+		began := time.Now()
+		open(b, long).Close()
+		whole += time.Since(began)
+
+		began = time.Now()
+		j, _, err := long.Open("open", nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s, err := j.Snapshot(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := team.DecodeSnapshot(s.Seq, string(s.Data)); err != nil {
+			b.Fatal(err)
+		}
+		j.Close()
+		alone += time.Since(began)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(whole)/float64(alone), "times-snapshot")
+	b.ReportMetric(heap(b, long)/heap(b, short), "heap-ratio")
+}
+
+// built makes a team with a snapshot some way before its end, as a team in use has one.
+func built(b *testing.B, records int) home.Home {
+	h := home.Home{Root: b.TempDir()}
+	if err := Build(h, "open", 10_000, records); err != nil {
+		b.Fatal(err)
+	}
+	d := open(b, h)
+	defer d.Close()
+	if _, err := d.Do(context.Background(), team.Command{Actor: "m1", Body: &team.SendMessage{To: "m2", Body: "the first write saves the snapshot"}}); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(h.Root, "teams", "open", "state.json")); err != nil {
+		b.Fatal(err)
+	}
+	for range 300 {
+		if _, err := d.Do(context.Background(), team.Command{Actor: "m1", Body: &team.SendMessage{To: "m2", Body: "and this is the tail behind it"}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return h
+}
+
+func open(b *testing.B, h home.Home) *desk.Desk {
+	var j journal.Journal
+	j, _, err := h.Open("open", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	d, err := desk.Open(context.Background(), j, desk.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return d
+}
+
+// heap is what an open team keeps in memory, in bytes.
+func heap(b *testing.B, h home.Home) float64 {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	d := open(b, h)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	d.Close()
+	return float64(after.HeapAlloc - before.HeapAlloc)
+}
