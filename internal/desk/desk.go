@@ -23,7 +23,6 @@ import (
 	"iter"
 	"sync"
 	"time"
-	"unsafe"
 
 	"cadre/internal/hook"
 	"cadre/internal/journal"
@@ -71,8 +70,7 @@ func Open(ctx context.Context, j journal.Journal, opts Options) (*Desk, error) {
 	snapshot, err := j.Snapshot(ctx)
 	if err == nil {
 		d.snapshotSize = len(snapshot.Data)
-		// The bytes are ours and do not change any more: a copy of megabytes would be felt in every command.
-		d.state, err = team.DecodeSnapshot(snapshot.Seq, unsafe.String(unsafe.SliceData(snapshot.Data), len(snapshot.Data)))
+		d.state, err = team.DecodeSnapshot(snapshot.Seq, string(snapshot.Data))
 		if err != nil && !errors.Is(err, team.ErrNewer) {
 			// The history has everything that the snapshot has.
 			d.log(fmt.Sprintf("the snapshot is passed over: %v", err))

@@ -1,5 +1,13 @@
-// Package pattern compiles regular expressions when they are first used. A command of cadre lives for some milliseconds; compiling
-// what it does not need would be a good part of them.
+// Package pattern compiles regular expressions when they are first used.
+//
+// # Authority
+//
+// It says when an expression is compiled, and nothing about what it matches. A command of cadre lives for some milliseconds;
+// compiling at its start what it does not need would be a good part of them.
+//
+// # Guarantees
+//
+// An expression is compiled once, whichever goroutine asks first.
 package pattern
 
 import (
