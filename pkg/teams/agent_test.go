@@ -168,6 +168,7 @@ func TestWorkerThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		release := make(chan struct{})
+		defer close(release)
 		worker := teams.Worker{Task: func(_ context.Context, seat *teams.Seat, job teams.Job) (string, error) {
 			<-release
 			_, err := seat.Tasks().Complete(ctx, job.Claim, "nobody waited for it")
@@ -186,7 +187,9 @@ func TestWorkerThatDoesNotEnd(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		ok(t, m.ShutdownTeammate(ctx, "ann"))
-		equal(t, "time for the shutdown", time.Since(began).Round(time.Second), 14*time.Second)
+		if took := time.Since(began); took < 10*time.Second || took > 15*time.Second { // the deadline, and the grace after it
+			t.Errorf("the shutdown took %s", took)
+		}
 		is, err := team.Member(ctx, "ann")
 		ok(t, err)
 		equal(t, "status", is.Status, teams.Stopped)
@@ -194,8 +197,6 @@ func TestWorkerThatDoesNotEnd(t *testing.T) {
 		ok(t, err)
 		equal(t, "task", task.Status, teams.Pending)
 		ok(t, m.Close())
-		close(release)
-		synctest.Wait()
 	})
 }
 
