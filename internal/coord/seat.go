@@ -157,6 +157,10 @@ func (s *seat) live(m team.Member, scratch string) error {
 
 // follow turns the session's updates into commands until the last one.
 func (s *seat) follow(session agent.Session) error {
+	ctx, stop := context.WithCancel(s.ctx) // a session that is over asks for nothing any more
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer stop()
 	var end error
 	for u := range session.Updates() {
 		var body team.Body
@@ -175,6 +179,8 @@ func (s *seat) follow(session agent.Session) error {
 				report = u.Text
 			}
 			body = &team.ReportStatus{Member: s.member, Status: team.Idle, Report: report}
+		case agent.PermissionAsked:
+			asking.Go(func() { s.ask(ctx, u) })
 		case agent.Ended:
 			end = u.Err
 		}
@@ -186,6 +192,41 @@ func (s *seat) follow(session agent.Session) error {
 		}
 	}
 	return end
+}
+
+// permissionPatience is how long a request waits for the lead or the user.
+const permissionPatience = 5 * time.Minute
+
+// ask puts the session's request before the team and gives it the answer, whichever way the request ends.
+func (s *seat) ask(ctx context.Context, u agent.PermissionAsked) {
+	allow, reason := false, "the session is ending"
+	defer func() { u.Answer(allow, reason) }()
+	seq := s.host.Desk.Seq()
+	receipt, err := s.host.Desk.Do(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
+		Body: &team.RequestPermission{Member: s.member, Tool: u.Tool, Input: u.Input, Deadline: desk.Now() + team.Time(permissionPatience.Milliseconds())}})
+	if err != nil {
+		reason = err.Error()
+		return
+	}
+	request := ""
+	for r, err := range s.host.Desk.Watch(ctx, seq) {
+		if err != nil {
+			return
+		}
+		for _, e := range r.Events {
+			switch e := e.(type) {
+			case *team.PermissionRequested:
+				if receipt.Record != nil && r.Seq == receipt.Record.Seq {
+					request = e.Permission.Request
+				}
+			case *team.PermissionAnswered:
+				if e.Request == request && request != "" {
+					allow, reason = e.Outcome == "allowed", e.Reason
+					return
+				}
+			}
+		}
+	}
 }
 
 // report records what the session did.
