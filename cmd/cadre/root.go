@@ -168,7 +168,7 @@ func (a *app) open(ctx context.Context, name string, writing bool) (*desk.Desk, 
 func (a *app) note(text string) { fmt.Fprintln(a.err, "cadre: "+text) }
 
 func (a *app) projector(dir string) func(context.Context, desk.Journal, *team.State) error {
-	p := &claudefs.Projector{Claude: a.home.Claude, Mark: filepath.Join(dir, "projected")}
+	p := &claudefs.Projector{Claude: a.home.Claude, Mark: filepath.Join(dir, claudefs.MarkFile)}
 	return p.Project
 }
 

@@ -310,6 +310,9 @@ func (a *app) cleanupCommand() *cobra.Command {
 func (a *app) cleanup(ctx context.Context, name string, force bool) error {
 	d, dir, err := a.open(ctx, name, true)
 	if team.CodeOf(err) == team.NotFound { // as after a cleanup before this one
+		if err := a.home.Sweep(); err != nil {
+			return err
+		}
 		return a.print(team.Team{Name: name, CleanedUp: true}, said("there is no team %s; nothing is left to remove", name))
 	}
 	if err != nil {

@@ -97,6 +97,7 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/agent/shell", "how long a command took"},
 	{"internal/hook", "how long to wait for the file of trusted projects"},
 	{"internal/run", "how long a run took"},
+	{"internal/home", "how old a folder is whose making nobody finished"},
 	{"pkg/teams", "until when a caller waits for the answer to a permission request"},
 	{"cmd/cadre", "when a project was trusted"},
 }

@@ -156,7 +156,7 @@ func openHistory(t testing.TB, dir, name string) *history {
 }
 
 func projectorOf(dir, claude string) *Projector {
-	return &Projector{Claude: claude, Mark: filepath.Join(dir, "projected")}
+	return &Projector{Claude: claude, Mark: filepath.Join(dir, MarkFile)}
 }
 
 // newProjector has folders of its own; the Claude folder is yet to be made.

@@ -13,6 +13,9 @@ import (
 	"cadre/internal/team"
 )
 
+// MarkFile is the name, in a team's folder, of the file that is a [Projector]'s Mark. All who project a team must have it in common.
+const MarkFile = "projected"
+
 // Projector projects one team. It may be used from any goroutine; nothing in it may change after its first use.
 type Projector struct {
 	Claude string // Claude Code's folder, absolute

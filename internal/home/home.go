@@ -15,7 +15,6 @@
 package home
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
@@ -137,7 +137,7 @@ func (h Home) Create(name string, commands []team.Command) error {
 		return err
 	}
 	// A dot is no part of a team's name, so nobody takes the folder for a team before it is one.
-	making, err := os.MkdirTemp(h.teams(), ".new-")
+	making, err := os.MkdirTemp(h.teams(), newMark)
 	if err != nil {
 		return fmt.Errorf("create team %s: %w", name, err)
 	}
@@ -158,7 +158,7 @@ func (h Home) free(name string) string {
 	for n := 2; ; n++ {
 		suffix := fmt.Sprintf("-%d", n)
 		free := name[:min(len(name), 64-len(suffix))] + suffix
-		if _, err := os.Stat(filepath.Join(h.teams(), free)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(h.teams(), free)); err != nil {
 			return free
 		}
 	}
@@ -176,9 +176,10 @@ func (h Home) Archive(name, id string) error {
 	return syncFolder(h.teams())
 }
 
-// Remove removes the folder of a team. Where there is none it does nothing.
+// Remove removes the folder of a team, and what a Create or Remove that was killed left beside it. Where there is none it does nothing.
 func (h Home) Remove(dir string) error {
-	gone, err := os.MkdirTemp(filepath.Dir(dir), ".gone-")
+	beside := filepath.Dir(dir)
+	gone, err := os.MkdirTemp(beside, goneMark)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -189,21 +190,38 @@ func (h Home) Remove(dir string) error {
 		os.Remove(gone)
 		return err
 	}
-	return errors.Join(os.RemoveAll(gone), syncFolder(filepath.Dir(dir)))
+	return errors.Join(os.RemoveAll(gone), sweep(beside), syncFolder(beside))
 }
 
-// Sweep removes what a Create or Remove that was killed left behind, once nobody can be at it any more.
-func (h Home) Sweep(ctx context.Context) error {
-	entries, err := os.ReadDir(h.teams())
-	if err != nil {
-		return nil
+// Sweep removes what a Create or Remove that was killed left behind.
+func (h Home) Sweep() error { return sweep(h.teams()) }
+
+// The beginnings of names that are no teams'.
+const (
+	newMark  = ".new-"  // a team that is being created
+	goneMark = ".gone-" // one that is being removed
+)
+
+// longCreation is how old a folder is that no process can still be creating a team in.
+const longCreation = time.Hour
+
+func sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
+	var errs []error
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".gone-") && ctx.Err() == nil {
-			os.RemoveAll(filepath.Join(h.teams(), e.Name()))
+		left := strings.HasPrefix(e.Name(), goneMark)
+		if strings.HasPrefix(e.Name(), newMark) {
+			info, err := e.Info()
+			left = err == nil && time.Since(info.ModTime()) > longCreation
+		}
+		if left {
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
 		}
 	}
-	return ctx.Err()
+	return errors.Join(errs...)
 }
 
 func syncFolder(dir string) error {

@@ -34,9 +34,6 @@ type room struct {
 // disk keeps teams in the folders of the cadre program.
 type disk struct{ home.Home }
 
-// markFile, in a team's folder, says what of it Claude Code was shown. The cadre program uses the same one.
-const markFile = "projected"
-
 func (d disk) create(name string, commands []team.Command) error { return d.Create(name, commands) }
 
 func (d disk) open(name string, log func(string)) (*room, error) {
@@ -44,7 +41,7 @@ func (d disk) open(name string, log func(string)) (*room, error) {
 	if err != nil {
 		return nil, err
 	}
-	projector := &claudefs.Projector{Claude: d.Claude, Mark: filepath.Join(dir, markFile)}
+	projector := &claudefs.Projector{Claude: d.Claude, Mark: filepath.Join(dir, claudefs.MarkFile)}
 	return &room{journal: j, hosts: filepath.Join(dir, "hosts"), project: projector.Project,
 		leave: func() {}, remove: func() error { return d.Remove(dir) }}, nil
 }
