@@ -46,7 +46,14 @@ func TestRunGoesOnAfterKill(t *testing.T) {
 	status := func() string { return read[struct{ Status string }](w, "status", "health").Status }
 	for round := range rounds {
 		p := w.start("run", file)
-		seq = w.awaitRecords(p, "health", seq+1+rand.Int64N(24))
+		// At a record, whichever comes then, or when one more task is completed.
+		target := seq + 1 + rand.Int64N(24)
+		seq = w.awaitState(p, "health", func(s *team.State) bool {
+			if round%3 == 2 {
+				return s.Count(team.Completed) > len(finished)
+			}
+			return s.Seq() >= target
+		})
 		p.killHost(round%2 == 1)
 		if round%2 == 0 {
 			noneLeft(t, mark) // the leash sees to that
@@ -103,20 +110,20 @@ func times(all []string, one string) (n int) {
 	return n
 }
 
-// awaitRecords waits until the team's history has reached seq, or the process has ended, and returns how far it is.
-func (w *world) awaitRecords(p *process, name string, seq int64) (now int64) {
+// awaitState waits until the condition holds for the team, or the process has ended, and returns the seq of its last record.
+func (w *world) awaitState(p *process, name string, holds func(*team.State) bool) (seq int64) {
 	w.t.Helper()
 	eventually(w.t, "the team exists", func() bool { return has(w.home, "teams", name) || p.over() })
 	d := w.desk(name)
 	defer d.Close()
-	eventually(w.t, fmt.Sprintf("the history reached record %d", seq), func() bool {
+	eventually(w.t, "the run is far enough to be killed", func() (enough bool) {
 		if err := d.Refresh(w.t.Context()); err != nil {
 			w.t.Fatal(err)
 		}
-		now = d.Seq()
-		return now >= seq || p.over()
+		d.View(func(s *team.State) { enough = holds(s) })
+		return enough || p.over()
 	})
-	return now
+	return d.Seq()
 }
 
 func (p *process) over() bool {

@@ -116,7 +116,7 @@ func Clean(s string) string {
 	}
 	s = strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t' || r == '\r':
+		case r == '\n' || r == '\t' || r == '\r' || r == '\u2028' || r == '\u2029':
 			return ' '
 		case unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co):
 			return '\uFFFD'

@@ -72,6 +72,10 @@ func BenchmarkApply(b *testing.B) {
 	s := crowd(b, 10_000)
 	claim := string(AppendRecord(nil, &Record{ID: "01JD7Z8V9QK3W5X7Y9Z1A3B5C7", Actor: "worker-7", At: 1_700_000_000_000, Events: []Event{&TaskClaimed{Task: "9000", Member: "worker-7", Fence: 3}}}))
 	release := string(AppendRecord(nil, &Record{ID: "01JD7Z8V9QK3W5X7Y9Z1A3B5C8", Actor: "worker-7", At: 1_700_000_000_000, Events: []Event{&TaskReleased{Task: "9000"}}}))
+	ids := make([]string, 3*Remembered) // as many as the team never remembers at once
+	for i := range ids {
+		ids[i] = fmt.Sprintf("01JD7Z8V9QK3W5X7Y9Z1%06d", i)
+	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		line := claim
@@ -82,6 +86,7 @@ func BenchmarkApply(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+		r.ID = ids[i%len(ids)]
 		s.Apply(r)
 	}
 }

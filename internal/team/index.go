@@ -81,50 +81,81 @@ func taskIndex(id string) int {
 // Remembered is the number of accepted commands whose ids a team remembers, the newest ones.
 const Remembered = 4096
 
-// recent remembers which record the newest commands became.
+// recent remembers which record the newest commands became. Every process that follows a team adds every record to it, so adding is a
+// few stores: a ring, and a table of places in the ring. An entry of the table whose place was given to another id since is
+// passed over, and the table is made anew each time the ring has gone round.
 type recent struct {
-	ids  []string // a ring
-	seqs []int64
-	next int
+	ids   []string // a ring
+	tails []uint64 // of the ids
+	seqs  []int64
+	next  int
 
-	// at finds them quickly. Making it pays only for a process that stays, so it is made after some records, and only by
+	// table finds ids quickly. Making it pays only for a process that stays, so it is made after some records, and only by
 	// add: looking something up changes nothing.
-	at    map[string]int64
+	table []uint16 // places + 1, at the slot of their id or behind it; 0 for a free slot
 	added int
 }
 
-const indexAfter = 64
+const (
+	indexAfter = 64
+	slots      = 4 * Remembered // at most half of them are taken
+)
 
 func (r *recent) add(id string, seq int64) {
-	if len(r.ids) < Remembered {
-		r.ids, r.seqs = append(r.ids, id), append(r.seqs, seq)
+	at := len(r.ids)
+	if at < Remembered {
+		r.ids, r.tails, r.seqs = append(r.ids, id), append(r.tails, tail(id)), append(r.seqs, seq)
 	} else {
-		if old := r.ids[r.next]; r.at[old] == r.seqs[r.next] {
-			delete(r.at, old)
-		}
-		r.ids[r.next], r.seqs[r.next] = id, seq
+		at = r.next
+		r.ids[at], r.tails[at], r.seqs[at] = id, tail(id), seq
 		r.next = (r.next + 1) % Remembered
 	}
-	if r.added++; r.added == indexAfter {
-		r.at = make(map[string]int64, Remembered)
-		ids, seqs := r.inOrder()
-		for i, id := range ids {
-			r.at[id] = seqs[i]
+	switch r.added++; {
+	case r.added == indexAfter || r.table != nil && r.added%Remembered == 0:
+		r.table = make([]uint16, slots)
+		for i := range r.ids {
+			r.enter(i)
 		}
-	} else if r.at != nil {
-		r.at[id] = seq
+	case r.table != nil:
+		r.enter(at)
 	}
 }
 
-func (r *recent) seq(id string) int64 {
-	if r.at != nil {
-		return r.at[id]
+func (r *recent) enter(place int) {
+	s := slot(r.tails[place])
+	for r.table[s] != 0 {
+		s = (s + 1) % slots
 	}
+	r.table[s] = uint16(place + 1)
+}
+
+// tail is the end of the id, where ids that are made by counting differ, as one number.
+func tail(id string) (n uint64) {
+	for i := max(0, len(id)-8); i < len(id); i++ {
+		n = n<<8 | uint64(id[i])
+	}
+	return n
+}
+
+// slot spreads tails over the table; the factor is 2^64 divided by the golden ratio.
+func slot(tail uint64) int { return int(tail * 0x9e3779b97f4a7c15 >> 32 % slots) }
+
+func (r *recent) seq(id string) int64 {
 	var newest int64
-	for i := range r.ids {
-		if r.ids[i] == id {
+	wanted := tail(id)
+	see := func(i int) {
+		if r.tails[i] == wanted && r.ids[i] == id {
 			newest = max(newest, r.seqs[i])
 		}
+	}
+	if r.table == nil {
+		for i := range r.ids {
+			see(i)
+		}
+		return newest
+	}
+	for s := slot(wanted); r.table[s] != 0; s = (s + 1) % slots {
+		see(int(r.table[s]) - 1)
 	}
 	return newest
 }
@@ -138,5 +169,9 @@ func (r *recent) inOrder() ([]string, []int64) {
 func restored(ids []string, seqs []int64) recent {
 	n := min(len(ids), len(seqs))
 	from := max(0, n-Remembered)
-	return recent{ids: ids[from:n:n], seqs: seqs[from:n:n]}
+	r := recent{ids: ids[from:n:n], seqs: seqs[from:n:n], tails: make([]uint64, n-from)}
+	for i, id := range r.ids {
+		r.tails[i] = tail(id)
+	}
+	return r
 }

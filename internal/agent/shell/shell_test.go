@@ -1,0 +1,344 @@
+package shell_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/shell"
+	"cadre/internal/desk"
+	"cadre/internal/journal/memjournal"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench is a team in memory with the shell teammate ann, and what her session needs. She has no host: the test does its part.
+type bench struct {
+	t *testing.T
+	*desk.Desk
+	spec    agent.Spec
+	session agent.Session
+	updates chan agent.Update
+	ctx     context.Context
+}
+
+func newBench(t *testing.T, tasks ...team.CreateTask) *bench {
+	t.Helper()
+	b := &bench{t: t, updates: make(chan agent.Update, 1000)}
+	var cancel context.CancelFunc
+	b.ctx, cancel = context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	var err error
+	if b.Desk, err = desk.Open(b.ctx, memjournal.New("demo").Open(), desk.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	procs, err := proc.Open(filepath.Join(t.TempDir(), "host"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := procs.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	b.spec = agent.Spec{TeamID: "demo-1", Team: "demo", Member: "ann", Incarnation: 1, Lead: "lead", Dir: t.TempDir(), Scratch: filepath.Join(t.TempDir(), "scratch"), Procs: procs}
+	b.do(team.User, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: b.spec.Dir})
+	b.do(team.User, &team.SpawnMember{Name: "ann", Agent: team.Shell})
+	for _, task := range tasks {
+		if task.Subject == "" {
+			task.Subject = "a task"
+		}
+		b.do(team.User, &task)
+	}
+	return b
+}
+
+func (b *bench) do(actor string, body team.Body) *team.Record {
+	b.t.Helper()
+	r, err := b.Desk.Do(b.ctx, team.Command{Actor: actor, Body: body})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r.Record
+}
+
+// asAnn is the desk that a session is given.
+type asAnn struct{ *bench }
+
+func (d asAnn) Do(ctx context.Context, body team.Body) (*team.Record, error) {
+	r, err := d.Desk.Do(ctx, team.Command{Actor: "ann", Body: body})
+	return r.Record, err
+}
+
+func (b *bench) start(a shell.Agent) {
+	b.t.Helper()
+	var err error
+	if b.session, err = a.Start(b.ctx, b.spec, asAnn{b}); err != nil {
+		b.t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		defer close(b.updates)
+		for u := range b.session.Updates() {
+			b.updates <- u
+		}
+	}()
+	b.t.Cleanup(func() {
+		b.session.Stop(b.ctx)
+		<-read
+	})
+}
+
+// until waits for an update of that kind.
+func until[U agent.Update](b *bench) (u U) {
+	b.t.Helper()
+	for {
+		select {
+		case one, ok := <-b.updates:
+			if !ok {
+				b.t.Fatalf("the session ended before it said %T", u)
+			}
+			if u, ok := one.(U); ok {
+				return u
+			}
+		case <-b.ctx.Done():
+			b.t.Fatalf("the session does not say %T", u)
+		}
+	}
+}
+
+func (b *bench) task(id string) (t team.Task) {
+	b.View(func(s *team.State) { t, _ = s.Task(id) })
+	return t
+}
+
+func (b *bench) lead() (bodies []string) {
+	b.View(func(s *team.State) {
+		for _, m := range s.Inbox("lead") {
+			if m.From == "ann" {
+				bodies = append(bodies, m.Body)
+			}
+		}
+	})
+	return bodies
+}
+
+func TestATask(t *testing.T) {
+	b := newBench(t, team.CreateTask{Subject: "look\naround", Run: `pwd; echo "$CADRE_TEAM $CADRE_TEAM_ID $CADRE_MEMBER_NAME $CADRE_TASK_ID $CADRE_TASK_SUBJECT $EXTRA" >&2; ls "$CADRE_RESULTS"`})
+	b.spec.Env = []string{"EXTRA=and more"}
+	b.start(shell.Agent{})
+	until[agent.Started](b)
+	if u := until[agent.TurnStarted](b); !strings.Contains(u.Summary, "task 1") {
+		t.Errorf("it works on %q", u.Summary)
+	}
+	until[agent.ToolStarted](b)
+	if u := until[agent.ToolFinished](b); u.Failed || u.Output == "" {
+		t.Errorf("its command: %+v", u)
+	}
+	until[agent.TurnEnded](b)
+	task := b.task("1")
+	where, what, _ := strings.Cut(task.Result, "\n")
+	if task.Status != team.Completed || filepath.Base(where) != filepath.Base(b.spec.Dir) || what != "demo demo-1 ann 1 look around and more\n" {
+		t.Errorf("the task is %s with %q", task.Status, task.Result)
+	}
+	if mail := b.lead(); len(mail) != 1 || !strings.Contains(mail[0], "is done after") {
+		t.Errorf("the lead was told %q", mail)
+	}
+	if left, _ := os.ReadDir(b.spec.Scratch); len(left) > 0 {
+		t.Errorf("in its scratch folder are %v", left)
+	}
+}
+
+// The results of what came before are files, named by the ids of the team file where those can be names.
+func TestResults(t *testing.T) {
+	id := func(id string) map[string]json.RawMessage {
+		text, _ := json.Marshal(id)
+		return map[string]json.RawMessage{team.FileIDKey: text}
+	}
+	b := newBench(t,
+		team.CreateTask{Run: "echo one"},
+		team.CreateTask{Run: "echo two", Metadata: id("survey")},
+		team.CreateTask{Run: "echo three", Metadata: id("../../escape")},
+		team.CreateTask{Run: "echo four"},
+		team.CreateTask{Run: `cd "$CADRE_RESULTS" && for f in *; do echo "$f: $(cat "$f")"; done`, BlockedBy: []string{"1", "2", "3"}},
+	)
+	b.start(shell.Agent{})
+	until[agent.TurnEnded](b)
+	if got, want := b.task("5").Result, "1.md: one\n3.md: three\nsurvey.md: two\n"; got != want {
+		t.Errorf("it found %q, not %q", got, want)
+	}
+}
+
+func TestWaking(t *testing.T) {
+	b := newBench(t)
+	b.start(shell.Agent{})
+	until[agent.TurnEnded](b)
+	b.do(team.User, &team.CreateTask{Subject: "look", Run: "true"})
+	if err := b.session.Wake(b.ctx); err != nil {
+		t.Fatal(err)
+	}
+	until[agent.ToolFinished](b)
+	until[agent.TurnEnded](b)
+	if status := b.task("1").Status; status != team.Completed {
+		t.Errorf("the task is %s", status)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for _, c := range []struct {
+		name, failure string
+		task          team.CreateTask
+		agent         shell.Agent
+	}{
+		{"exit status", "exit status 7", team.CreateTask{Run: "exit 7"}, shell.Agent{}},
+		{"no command", "has no command", team.CreateTask{Run: " \n"}, shell.Agent{}},
+		{"the task's timeout", "timed out after 50ms", team.CreateTask{Run: "sleep 1000", TimeoutMS: 50}, shell.Agent{}},
+		{"the agent's timeout", "timed out after 50ms", team.CreateTask{Run: "sleep 1000"}, shell.Agent{Timeout: 50 * time.Millisecond}},
+		{"no such command", "exit status 127", team.CreateTask{Run: "no-such-command-anywhere"}, shell.Agent{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, c.task)
+			b.start(c.agent)
+			until[agent.TurnEnded](b)
+			task := b.task("1")
+			if !task.GivenUp() || !strings.Contains(task.Failure, c.failure) {
+				t.Errorf("the task is %s: %q", task.Status, task.Failure)
+			}
+			if mail := b.lead(); len(mail) != 1 || !strings.Contains(mail[0], c.failure) {
+				t.Errorf("the lead was told %q", mail)
+			}
+		})
+	}
+}
+
+func TestOutputIsBounded(t *testing.T) {
+	b := newBench(t, team.CreateTask{Run: "echo begin; head -c 1000000 /dev/zero | tr '\\0' x; echo; echo end"})
+	b.start(shell.Agent{Output: 100})
+	until[agent.TurnEnded](b)
+	if r := b.task("1").Result; len(r) > 400 || !strings.HasPrefix(r, "begin\n") || !strings.HasSuffix(r, "end\n") {
+		t.Errorf("the result has %d bytes: %.300q", len(r), r)
+	}
+}
+
+// An interrupted command is a failed attempt, and the session goes on with what comes next.
+func TestInterrupt(t *testing.T) {
+	b := newBench(t, team.CreateTask{Run: "sleep 1000"}, team.CreateTask{Run: "echo next"})
+	b.start(shell.Agent{})
+	until[agent.ToolStarted](b)
+	if err := b.session.Interrupt(b.ctx); err != nil {
+		t.Fatal(err)
+	}
+	until[agent.TurnEnded](b)
+	if task := b.task("1"); !strings.Contains(task.Failure, "interrupted") {
+		t.Errorf("the task is %s: %q", task.Status, task.Failure)
+	}
+	if status := b.task("2").Status; status != team.Completed {
+		t.Errorf("the next task is %s", status)
+	}
+}
+
+// A session that is stopped leaves its task to its host, and nothing of its command; a command that does not listen has
+// the time that Stop is given, and no more.
+func TestStop(t *testing.T) {
+	b := newBench(t, team.CreateTask{Run: "trap '' TERM; echo $$ >pid; while :; do sleep 1000; done"})
+	b.start(shell.Agent{Ladder: proc.Ladder{Term: time.Hour}})
+	until[agent.ToolStarted](b)
+	for !slices.ContainsFunc(files(t, b.spec.Dir), func(name string) bool { return name == "pid" }) {
+		<-time.After(time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, 50*time.Millisecond)
+	defer cancel()
+	if err := b.session.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if u := until[agent.Ended](b); u.Err != nil {
+		t.Errorf("it ended with %v", u.Err)
+	}
+	if task := b.task("1"); task.Status != team.InProgress || task.Failure != "" {
+		t.Errorf("the task is %s: %q", task.Status, task.Failure)
+	}
+	if err := b.session.Stop(b.ctx); err != nil {
+		t.Errorf("stopping again: %v", err)
+	}
+}
+
+func files(t *testing.T, dir string) (names []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// A request to shut down is agreed to after the command that runs, and before the next one.
+func TestShutdown(t *testing.T) {
+	b := newBench(t, team.CreateTask{Run: "until test -e go; do sleep 0.01; done"}, team.CreateTask{Run: "true"})
+	b.start(shell.Agent{})
+	until[agent.ToolStarted](b)
+	b.do("lead", &team.RequestShutdown{Member: "ann", Deadline: desk.Now() + 60_000})
+	var mail []team.Message
+	b.View(func(s *team.State) { mail = s.Inbox("ann") })
+	if err := b.session.Deliver(b.ctx, mail); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.spec.Dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	until[agent.TurnEnded](b)
+	if status := b.task("1").Status; status != team.Completed {
+		t.Errorf("the task that ran is %s", status)
+	}
+	if status := b.task("2").Status; status != team.Pending {
+		t.Errorf("the next task is %s", status)
+	}
+	var m team.Member
+	b.View(func(s *team.State) { m, _ = s.Member("ann") })
+	if m.Status != team.Stopped && m.Shutdown.Answer != "approved" {
+		t.Errorf("ann is %s and answered %q", m.Status, m.Shutdown.Answer)
+	}
+}
+
+// A claim that is lost meanwhile is no error of the session: it goes on.
+func TestALostClaim(t *testing.T) {
+	b := newBench(t, team.CreateTask{Run: "echo x >>ran; test $(wc -l <ran) -gt 1 || until test -e go; do sleep 0.01; done"})
+	b.start(shell.Agent{})
+	until[agent.ToolStarted](b)
+	b.do(team.User, &team.ReleaseTask{Task: "1", Reason: "somebody else shall do it"})
+	b.do(team.User, &team.UpdateTask{Task: "1", Owner: new("lead")})
+	if err := os.WriteFile(filepath.Join(b.spec.Dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	until[agent.TurnEnded](b)
+	if task := b.task("1"); task.Status != team.Pending || task.Owner != "lead" {
+		t.Errorf("the task is %s, of %s", task.Status, task.Owner)
+	}
+}
+
+func TestNowhereToWork(t *testing.T) {
+	b := newBench(t)
+	file := filepath.Join(b.spec.Dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{filepath.Join(b.spec.Dir, "nowhere"), file} {
+		b.spec.Dir = dir
+		if _, err := (shell.Agent{}).Start(b.ctx, b.spec, asAnn{b}); err == nil || !strings.Contains(err.Error(), dir) {
+			t.Errorf("in %s: %v", dir, err)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package coord_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"cadre/internal/agent"
+	"cadre/internal/coord"
+	"cadre/internal/desk"
+	"cadre/internal/journal/memjournal"
+	"cadre/internal/team"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// scripted is an agent whose sessions follow a script. A session is over when its script returns; the error is why it ended.
+type scripted func(s *session) error
+
+func (a scripted) Start(_ context.Context, spec agent.Spec, d agent.Desk) (agent.Session, error) {
+	s := &session{Spec: spec, Desk: d, updates: make(chan agent.Update), wake: make(chan struct{}, 8), mail: make(chan []team.Message), stop: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		defer close(s.updates)
+		err := a(s)
+		s.updates <- agent.Ended{Err: err}
+	}()
+	return s, nil
+}
+
+type session struct {
+	agent.Spec
+	agent.Desk
+	updates chan agent.Update
+	wake    chan struct{}
+	mail    chan []team.Message // taken by the script; Deliver waits for that
+	stop    chan struct{}       // closed by Stop
+	done    chan struct{}
+	grace   time.Duration // that Stop was given
+}
+
+func (s *session) Updates() <-chan agent.Update    { return s.updates }
+func (s *session) Interrupt(context.Context) error { return nil }
+
+func (s *session) Wake(context.Context) error {
+	s.wake <- struct{}{}
+	return nil
+}
+
+func (s *session) Deliver(ctx context.Context, mail []team.Message) error {
+	select {
+	case s.mail <- mail:
+		return nil
+	case <-s.done:
+		return errors.New("the session is over")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *session) Stop(ctx context.Context) error {
+	if until, ok := ctx.Deadline(); ok {
+		s.grace = time.Until(until)
+	}
+	close(s.stop)
+	<-s.done
+	return nil
+}
+
+// obedient starts, idles and ends when it is to.
+func obedient(s *session) error {
+	s.updates <- agent.Started{Session: "session of " + s.Member}
+	s.updates <- agent.TurnEnded{Reported: true}
+	<-s.stop
+	return nil
+}
+
+// stage is a team in memory, and the folder of its hosts on disk.
+type stage struct {
+	t     *testing.T
+	team  *memjournal.Store
+	hosts string
+	*desk.Desk
+}
+
+func newStage(t *testing.T, bodies ...team.Body) *stage {
+	t.Helper()
+	s := &stage{t: t, team: memjournal.New("demo"), hosts: filepath.Join(t.TempDir(), "hosts")}
+	s.Desk = s.open()
+	for _, body := range append([]team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir()}}, bodies...) {
+		s.do(team.User, body)
+	}
+	return s
+}
+
+// open opens one more desk on the team, as another process would.
+func (s *stage) open() *desk.Desk {
+	s.t.Helper()
+	d, err := desk.Open(s.t.Context(), s.team.Open(), desk.Options{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { d.Close() })
+	return d
+}
+
+func (s *stage) do(actor string, body team.Body) *team.Record {
+	s.t.Helper()
+	r, err := s.Do(s.t.Context(), team.Command{Actor: actor, Body: body})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r.Record
+}
+
+// host is one that runs.
+type host struct {
+	t    *testing.T
+	end  context.CancelFunc
+	over chan error
+}
+
+// start starts a host with that id, whose members all are the agent.
+func (s *stage) start(id string, a agent.Agent, change ...func(*coord.Options)) *host {
+	s.t.Helper()
+	procs, err := coord.Enroll(s.hosts, id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	o := coord.Options{Desk: s.open(), Agents: agents("scripted", a), Hosts: s.hosts, Procs: procs, ID: id, Log: func(text string) { s.t.Log(id + ": " + text) }}
+	for _, c := range change {
+		c(&o)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	h := &host{t: s.t, end: end, over: make(chan error, 1)}
+	go func() { h.over <- coord.New(o).Run(ctx) }()
+	s.t.Cleanup(func() { h.wait() })
+	return h
+}
+
+// wait ends the host, unless it ended by itself, and waits for that.
+func (h *host) wait() {
+	h.end()
+	h.ended()
+}
+
+func (h *host) ended() {
+	h.t.Helper()
+	select {
+	case err := <-h.over:
+		if err != nil {
+			h.t.Errorf("the host: %v", err)
+		}
+		h.over <- nil
+	case <-time.After(20 * time.Second):
+		h.t.Fatal("the host does not end")
+	}
+}
+
+// until waits until the condition holds for the team.
+func (s *stage) until(what string, holds func(*team.State) bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		var ok bool
+		seq := s.Seq()
+		s.View(func(st *team.State) { ok = holds(st) })
+		if ok {
+			return
+		}
+		if err := s.Wait(ctx, seq); err != nil {
+			s.t.Fatalf("still not: %s", what)
+		}
+	}
+}
+
+func (s *stage) member(name string) (m team.Member) {
+	s.View(func(st *team.State) { m, _ = st.Member(name) })
+	return m
+}
+
+func (s *stage) untilStatus(name string, status team.MemberStatus) {
+	s.t.Helper()
+	s.until(name+" is "+string(status), func(st *team.State) bool {
+		m, _ := st.Member(name)
+		return m.Status == status
+	})
+}
+
+func spawn(name string) team.Body { return &team.SpawnMember{Name: name, Agent: "scripted"} }

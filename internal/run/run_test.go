@@ -1,0 +1,283 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/shell"
+	"cadre/internal/desk"
+	"cadre/internal/home"
+	"cadre/internal/hook"
+	"cadre/internal/proc"
+	"cadre/internal/run"
+	"cadre/internal/team"
+	"cadre/internal/teamfile"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// office is where team files are run: a home and a directory.
+type office struct {
+	t    *testing.T
+	home home.Home
+	dir  string
+}
+
+func newOffice(t *testing.T) office {
+	t.Helper()
+	return office{t: t, home: home.Home{Root: filepath.Join(t.TempDir(), "cadre"), Claude: filepath.Join(t.TempDir(), "claude")}, dir: t.TempDir()}
+}
+
+func (o office) options(text string) run.Options {
+	o.t.Helper()
+	file, err := teamfile.Parse([]byte(text), "team.yaml", []teamfile.Agent{{Name: team.Shell, CommandsOnly: true}, {Name: team.External}})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return run.Options{Home: o.home, File: file, Path: filepath.Join(o.dir, "team.yaml"), Dir: o.dir, Log: func(text string) { o.t.Log(text) },
+		Agents: map[string]agent.Agent{team.Shell: shell.Agent{Ladder: proc.Ladder{Term: 100 * time.Millisecond}}}}
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Second, errors.New("the test takes too long"))
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func (o office) run(text string) run.Result {
+	o.t.Helper()
+	r, err := run.Run(within(o.t), o.options(text))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return r
+}
+
+func (o office) read(name string) string {
+	text, _ := os.ReadFile(filepath.Join(o.dir, name))
+	return string(text)
+}
+
+const three = `
+name: demo
+members: [{name: ann, agent: shell, count: 2}]
+tasks:
+  - {id: one, run: echo one}
+  - {id: two, run: echo two}
+  - {id: last, run: 'cat "$CADRE_RESULTS"/*', blockedBy: [one, two]}
+`
+
+func TestARun(t *testing.T) {
+	o := newOffice(t)
+	options := o.options(three)
+	var seqs []int64
+	var began []bool
+	options.Began = func(_ team.Team, again bool) { began = append(began, again) }
+	options.Saw = func(r *team.Record, _ *desk.Desk) { seqs = append(seqs, r.Seq) }
+	r, err := run.Run(within(t), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Done() || r.Completed != 3 || r.Failed != 0 || r.Open != 0 || r.Team.Status != team.TeamComplete {
+		t.Errorf("it ended with %+v", r)
+	}
+	if r.Report != filepath.Join(o.dir, "demo-report.md") || !strings.Contains(o.read("demo-report.md"), "one\ntwo") {
+		t.Errorf("the report at %s is\n%s", r.Report, o.read("demo-report.md"))
+	}
+	for i, seq := range seqs {
+		if seq != int64(i+1) {
+			t.Fatalf("as record %d it was told %d", i+1, seq)
+		}
+	}
+	j, _, err := o.home.Open("demo", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := desk.Open(t.Context(), j, desk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if last := d.Seq(); int64(len(seqs)) != last {
+		t.Errorf("it was told %d of %d records", len(seqs), last)
+	}
+	if len(began) != 1 || began[0] {
+		t.Errorf("it was told of beginnings: %v", began)
+	}
+}
+
+// Failed tasks are tried anew by the next run, and nothing else is.
+func TestFailedTasksAreTriedAnew(t *testing.T) {
+	o := newOffice(t)
+	const file = `
+name: demo
+members: [{name: ann, agent: shell}]
+tasks:
+  - {id: good, run: echo good >>ran}
+  - {id: bad, run: echo bad >>ran; test -e repaired}
+  - {id: after, run: echo after >>ran, blockedBy: [bad]}
+`
+	r := o.run(file)
+	if r.Done() || r.Completed != 1 || r.Failed != 1 || r.Open != 1 || r.Team.Status != team.TeamActive {
+		t.Errorf("it ended with %+v", r)
+	}
+	if r = o.run(file); r.Done() || o.read("ran") != "good\nbad\nbad\n" {
+		t.Errorf("again it ended with %+v after %q", r, o.read("ran"))
+	}
+	if err := os.WriteFile(filepath.Join(o.dir, "repaired"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r = o.run(file); !r.Done() || o.read("ran") != "good\nbad\nbad\nbad\nafter\n" {
+		t.Errorf("repaired it ended with %+v after %q", r, o.read("ran"))
+	}
+}
+
+// The end of its context ends a run with that as the reason, and with a report.
+func TestARunIsCutShort(t *testing.T) {
+	o := newOffice(t)
+	ctx, cancel := context.WithCancelCause(within(t))
+	options := o.options("name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, subject: Hang, run: sleep 1000}]\n")
+	options.Saw = func(r *team.Record, _ *desk.Desk) {
+		if _, claimed := r.Events[0].(*team.TaskClaimed); claimed {
+			cancel(errors.New("dinner is ready"))
+		}
+	}
+	r, err := run.Run(ctx, options)
+	if err != nil || r.Why != "dinner is ready" || r.Open != 1 {
+		t.Errorf("it ended with %+v, %v", r, err)
+	}
+	if report := o.read("demo-report.md"); !strings.Contains(report, "Hang") || !strings.Contains(report, "dinner is ready") {
+		t.Errorf("the report is\n%s", report)
+	}
+}
+
+// Which team a file goes on with, and which are in its way.
+func TestWhoseTeam(t *testing.T) {
+	const failing = "name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'false'}]\n"
+	for _, c := range []struct {
+		name   string
+		change func(o office, next *run.Options)
+		code   team.Code
+		says   string
+	}{
+		{"the same", func(office, *run.Options) {}, "", ""},
+		{"changed", func(o office, next *run.Options) { next.File = o.options(failing + "goal: another\n").File }, team.NotReady, "was changed"},
+		{"another file", func(o office, next *run.Options) { next.Path = "/elsewhere/team.yaml" }, team.Taken, "made from "},
+		{"elsewhere", func(o office, next *run.Options) { next.Dir = o.home.Root }, team.NotReady, "not in " /* that one */},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := newOffice(t)
+			if r := o.run(failing); r.Done() {
+				t.Fatalf("it is done: %+v", r)
+			}
+			next := o.options(failing)
+			c.change(o, &next)
+			_, err := run.Run(within(t), next)
+			if team.CodeOf(err) != c.code || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("the next run: %v", err)
+			}
+		})
+	}
+}
+
+// A team that is at its end is put away under its id; one that was cleaned up and left behind goes.
+func TestANameBeginsAnew(t *testing.T) {
+	o := newOffice(t)
+	first := o.run(three)
+	second := o.run(three)
+	if !second.Done() || first.Team.ID == second.Team.ID {
+		t.Errorf("it ended with %+v", second)
+	}
+	if dir, err := o.home.Folder(first.Team.ID); err != nil || filepath.Base(filepath.Dir(dir)) != "archive" {
+		t.Errorf("the first is at %s: %v", dir, err)
+	}
+	j, _, err := o.home.Open("demo", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := desk.Open(t.Context(), j, desk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.Do(within(t), team.Command{Actor: team.User, Body: &team.CleanUp{}}); err != nil { // and killed before the folder went
+		t.Fatal(err)
+	}
+	if third := o.run(three); !third.Done() {
+		t.Errorf("it ended with %+v", third)
+	}
+	if _, err := o.home.Folder(second.Team.ID); team.CodeOf(err) != team.NotFound {
+		t.Errorf("the one that was cleaned up is still there: %v", err)
+	}
+}
+
+// Of two at once one leads and the other is told.
+func TestOneLeads(t *testing.T) {
+	o := newOffice(t)
+	const file = "name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'until test -e go; do sleep 0.01; done'}]\n"
+	options := o.options(file)
+	var second error
+	options.Saw = func(r *team.Record, _ *desk.Desk) {
+		if _, claimed := r.Events[0].(*team.TaskClaimed); claimed {
+			_, second = run.Run(within(t), o.options(file))
+			if err := os.WriteFile(filepath.Join(o.dir, "go"), nil, 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if r, err := run.Run(within(t), options); err != nil || !r.Done() {
+		t.Errorf("the first ended with %+v, %v", r, err)
+	}
+	if team.CodeOf(second) != team.NotReady || !strings.Contains(second.Error(), "is being run already") {
+		t.Errorf("the second: %v", second)
+	}
+}
+
+// The hooks of a team file hold up what they reject, until they agree.
+func TestHooks(t *testing.T) {
+	o := newOffice(t)
+	options := o.options(`
+name: demo
+members: [{name: ann, agent: shell}]
+tasks: [{id: a, run: echo try >>tries}]
+hooks:
+  TaskCompleted: [{hooks: [{type: command, command: 'test "$(wc -l <tries)" -ge 3 || { echo try again >&2; exit 2; }'}]}]
+`)
+	children, err := proc.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer children.Close(context.Background())
+	options.Hooks = desk.SettingsHooks(o.home.Claude, hook.Trust{File: o.home.Trust()}, hook.Runner{Children: children})
+	if r, err := run.Run(within(t), options); err != nil || !r.Done() || o.read("tries") != "try\ntry\ntry\n" {
+		t.Errorf("it ended with %+v, %v, after %q", r, err, o.read("tries"))
+	}
+}
+
+// A report that cannot be written is said so, and the team is not taken for complete.
+func TestNoPlaceForTheReport(t *testing.T) {
+	o := newOffice(t)
+	if err := os.WriteFile(filepath.Join(o.dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := o.options(three)
+	options.Report = "file/report.md"
+	if _, err := run.Run(within(t), options); err == nil || !strings.Contains(err.Error(), "the report was not written") {
+		t.Errorf("it ended with %v", err)
+	}
+	options = o.options(three)
+	options.Report = "new/folder/report.md"
+	r, err := run.Run(within(t), options)
+	if err != nil || !r.Done() || o.read("new/folder/report.md") == "" {
+		t.Errorf("with a place it ended with %+v, %v", r, err)
+	}
+}

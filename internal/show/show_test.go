@@ -1,0 +1,118 @@
+package show_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"cadre/internal/show"
+	"cadre/internal/team"
+)
+
+func TestClean(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"plain text, even with ünïcödé 漢字 ✓", "plain text, even with ünïcödé 漢字 ✓"},
+		{"two\nlines\tand\ra return\u2028or\u2029else", "two lines and a return or else"},
+		{"\x1b[2J\x1b]0;title\x07", "\uFFFD[2J\uFFFD]0;title\uFFFD"},
+		{"right\u202eto left, \u200bnothing, \u009b31m", "right\uFFFDto left, \uFFFDnothing, \uFFFD31m"},
+		{"bad \xff bytes", "bad \uFFFD bytes"},
+		{strings.Repeat("é", 401), strings.Repeat("é", 399) + "…"},
+		{strings.Repeat("x", 400), strings.Repeat("x", 400)},
+		{"", ""},
+	} {
+		if got := show.Clean(c.text); got != c.want {
+			t.Errorf("%q became %q, not %q", c.text, got, c.want)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("a\x1b[31mb\r\n\u202e\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		line := show.Clean(s)
+		if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) || len([]rune(line)) > 400 {
+			t.Errorf("%q became %q", s, line)
+		}
+	})
+}
+
+func TestLines(t *testing.T) {
+	r := &team.Record{Actor: "ann", Events: []team.Event{
+		&team.TaskCompleted{Task: "1", By: "ann", Unblocked: []string{"2", "3"}},
+		&team.TaskFailed{Task: "2", By: "bob", Reason: "exit status 3"},
+		&team.MessageSent{Message: team.Message{Seq: 7, To: "lead", Body: "all\nis \x1b[1mwell"}},
+		&team.MessagesDelivered{Member: "bob", Seqs: []int64{4}},
+		&team.MessagesDelivered{Member: "bob", Seqs: []int64{5, 6}},
+		&team.HookRejected{Hook: "TaskCompleted", Member: "ann", Count: 2, Feedback: "no"},
+		&team.MemberStopped{Member: "bob"},
+		&team.ShutdownAnswered{Member: "bob", Approved: false, Reason: "busy"},
+	}}
+	want := []string{
+		"ann completed task 1, which frees task 2, 3",
+		"bob FAILED task 2: exit status 3",
+		"#7 cadre → lead: all is \uFFFD[1mwell",
+		"bob was given message #4",
+		"bob was given 2 messages",
+		"hook TaskCompleted said no to ann (2 in a row): no",
+		"bob stopped",
+		"bob rejected the shutdown: busy",
+	}
+	got := show.Lines(r)
+	if len(got) != len(want) {
+		t.Fatalf("%d lines: %q", len(got), got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("line %d is %q, not %q", i, got[i], want[i])
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var table show.Table
+	table.Row("ID", "NAME", "SUBJECT")
+	table.Row("1", "Änne", "first\nof all")
+	table.Row("10", "bob", strings.Repeat("long ", 20))
+	var out strings.Builder
+	if err := table.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := "ID  NAME  SUBJECT\n1   Änne  first of all\n10  bob   " + strings.Repeat("long ", 20) + "\n"
+	if out.String() != want {
+		t.Errorf("it is\n%swant\n%s", out.String(), want)
+	}
+}
+
+func TestTimes(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 ms", 999 * time.Millisecond: "999 ms", 1500 * time.Millisecond: "1.5 s", 61 * time.Second: "1 min 01 s",
+		time.Hour + 2*time.Minute: "1 h 02 min", 50 * time.Hour: "2 days",
+	} {
+		if got := show.Span(d); got != want {
+			t.Errorf("%d ns is %q, not %q", d, got, want)
+		}
+	}
+	for then, want := range map[team.Time]string{0: "never", 90_000: "10.0 s ago", 200_000: "0 ms ago"} {
+		if got := show.Ago(100_000, then); got != want {
+			t.Errorf("%d is %q, not %q", then, got, want)
+		}
+	}
+}
+
+func TestTaskState(t *testing.T) {
+	for _, c := range []struct {
+		task team.Task
+		want string
+	}{
+		{team.Task{Status: team.Pending}, "pending"},
+		{team.Task{Status: team.InProgress}, "in_progress"},
+		{team.Task{Status: team.Pending, Failures: 1, Failure: "x"}, "failed"},
+		{team.Task{Status: team.Pending, Failures: 1, Retries: 1, Failure: "x"}, "pending"},
+		{team.Task{Status: team.Completed}, "completed"},
+	} {
+		if got := show.TaskState(c.task); got != c.want {
+			t.Errorf("%+v is %q, not %q", c.task, got, c.want)
+		}
+	}
+}
