@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -173,6 +175,9 @@ func TestKilledCommands(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.create(4, 0)
+	began := time.Now()
+	w.must("task", "add", "demo", "how long does it take here?")
+	usual := int64(time.Since(began))
 	type outcome struct {
 		what         string
 		acknowledged bool
@@ -184,40 +189,57 @@ func TestKilledCommands(t *testing.T) {
 		go func() {
 			for i := 0; i < kills; i++ {
 				what := fmt.Sprintf("%d-%d", loop, i)
-				c := exec.Command(cadre, "task", "add", "demo", what, "--as", fmt.Sprintf("m%d", loop))
-				if i%2 == 1 {
-					c = exec.Command(cadre, "send", "demo", "--from", fmt.Sprintf("m%d", loop), "--to", "lead", what)
+				member := fmt.Sprintf("m%d", loop)
+				c := exec.Command(cadre, "task", "add", "demo", what, "--as", member)
+				switch i % 3 {
+				case 1:
+					c = exec.Command(cadre, "send", "demo", "--from", member, "--to", "lead", what)
+				case 2:
+					what = "" // it is the task that says what was claimed
+					c = exec.Command(cadre, "task", "claim", "demo", "--next", "--as", member, "--json")
 				}
-				c.Dir, c.Env = w.dir, w.env
+				var out bytes.Buffer
+				c.Dir, c.Env, c.Stdout = w.dir, w.env, &out
 				if err := c.Start(); err != nil {
 					t.Error(err)
 					break
 				}
-				killer := time.AfterFunc(time.Duration(rand.IntN(25_000))*time.Microsecond, func() { c.Process.Kill() })
+				killer := time.AfterFunc(time.Duration(rand.Int64N(3*usual)), func() { c.Process.Kill() })
 				err := c.Wait()
 				killer.Stop()
-				if err != nil && c.ProcessState.Exited() {
+				switch code := c.ProcessState.ExitCode(); {
+				case code == 1 && i%3 == 2: // there was no task to claim
+					continue
+				case code > 0:
 					t.Errorf("%s: %v", strings.Join(c.Args[1:], " "), err)
+				case what == "" && err == nil:
+					var claimed struct{ Subject string }
+					if err := json.Unmarshal(out.Bytes(), &claimed); err != nil {
+						t.Error(err)
+					}
+					what = member + " claimed " + claimed.Subject
 				}
 				outcomes <- outcome{what, err == nil}
 			}
-			outcomes <- outcome{}
+			outcomes <- outcome{what: "over"}
 		}()
 	}
 	acknowledged := map[string]bool{}
 	for loops > 0 {
 		o := <-outcomes
 		switch {
-		case o.what == "":
+		case o.what == "over":
 			loops--
 		case o.acknowledged:
 			acknowledged[o.what] = true
 		default:
-			acknowledged[o.what] = false
 			killed++
+			if o.what != "" {
+				acknowledged[o.what] = false
+			}
 		}
 	}
-	t.Logf("%d commands were killed and %d ended well", killed, len(acknowledged)-killed)
+	t.Logf("%d commands were killed", killed)
 	if killed < kills/2 {
 		t.Errorf("only %d commands were killed", killed)
 	}
@@ -226,19 +248,29 @@ func TestKilledCommands(t *testing.T) {
 	d.View(func(s *team.State) {
 		for task := range s.Tasks() {
 			found[task.Subject]++
+			if task.Owner != "" {
+				found[task.Owner+" claimed "+task.Subject]++
+			}
 		}
 		for _, m := range s.Inbox("lead") {
 			found[m.Body]++
 		}
 	})
+	delete(found, "how long does it take here?")
 	for what, ok := range acknowledged {
 		if n := found[what]; n > 1 || ok && n == 0 {
 			t.Errorf("%s is there %d times; it was acknowledged: %t", what, n, ok)
 		}
 		delete(found, what)
 	}
-	if len(found) > 0 {
-		t.Errorf("nobody asked for %v", found)
+	for what := range found {
+		if !strings.Contains(what, " claimed ") { // a claim that was killed did not say what it was for
+			t.Errorf("nobody asked for %s", what)
+		}
 	}
-	w.must("log", "demo", "--json")
+	for task, n := range w.count("demo", "task_claimed") {
+		if n != 1 {
+			t.Errorf("task %s was claimed %d times", task, n)
+		}
+	}
 }

@@ -34,7 +34,7 @@ func TestScripts(t *testing.T) {
 			env.Vars = append(env.Vars, environment(env.WorkDir)...)
 			env.Vars = append(env.Vars, "ROOT="+env.WorkDir)
 			env.Vars = append(env.Vars, "PATH="+filepath.Dir(cadre)+":"+os.Getenv("PATH"))
-			env.Cd = filepath.Join(env.WorkDir, "work")
+			env.Cd = filepath.Join(env.WorkDir, "project")
 			env.Defer(func() { endTeams(env.WorkDir) })
 			return errors.Join(os.MkdirAll(env.Cd, 0o755), os.MkdirAll(filepath.Join(env.WorkDir, "user"), 0o755))
 		},

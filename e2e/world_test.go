@@ -38,7 +38,7 @@ func newWorld(t *testing.T) *world {
 	if real, err := filepath.EvalSymlinks(root); err == nil { // /var on macOS
 		root = real
 	}
-	w := &world{t: t, root: root, home: filepath.Join(root, "cadre"), dir: filepath.Join(root, "work")}
+	w := &world{t: t, root: root, home: filepath.Join(root, "cadre"), dir: filepath.Join(root, "project")}
 	for _, dir := range []string{w.dir, filepath.Join(root, "user")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)

@@ -126,6 +126,9 @@ func mendTeam(ctx context.Context, dir string, v *verdict) error {
 		return err
 	}
 	v.Mended, v.Last, v.Aside = true, m.Last, m.Aside
+	if m.Last == 0 {
+		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("nothing of the team could be read, so there is no team any more; what there was is set aside in %s, which may be removed", dir)}
+	}
 	if m.Hole != nil {
 		v.Hole = m.Hole.String()
 	}

@@ -326,6 +326,12 @@ func (l *lead) show(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// The journal may be ahead of the desk. What is seen is to be in the state: who then looks, and waits for more, misses nothing.
+		if l.desk.Seq() < r.Seq {
+			if err := l.desk.Refresh(ctx); err != nil {
+				return err
+			}
+		}
 		l.seen = r.Seq
 		if l.Saw != nil {
 			l.Saw(r, l.desk)

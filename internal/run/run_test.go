@@ -172,7 +172,7 @@ func TestWhoseTeam(t *testing.T) {
 		{"the same", func(office, *run.Options) {}, "", ""},
 		{"changed", func(o office, next *run.Options) { next.File = o.options(failing + "goal: another\n").File }, team.NotReady, "was changed"},
 		{"another file", func(o office, next *run.Options) { next.Path = "/elsewhere/team.yaml" }, team.Taken, "made from "},
-		{"elsewhere", func(o office, next *run.Options) { next.Dir = o.home.Root }, team.NotReady, "not in " /* that one */},
+		{"elsewhere", func(o office, next *run.Options) { next.Dir = o.home.Root }, team.NotReady, "not in "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := newOffice(t)

@@ -18,12 +18,14 @@ type model struct {
 	sent   map[int64][]string // message to its recipients
 	got    map[string]int64   // recipient/seq to how often it was delivered or returned
 	roles  map[string]string
+	shell  map[string]bool // runs commands and does nothing else
 	status map[string]MemberStatus
 }
 
 type modelTask struct {
 	status          TaskStatus
 	owner, role     string
+	run             bool // it has a command
 	priority        string
 	assigned        bool
 	waits           []string
@@ -33,9 +35,9 @@ type modelTask struct {
 }
 
 func newModel(t fataler, s *State, records []*Record) *model {
-	m := &model{tasks: map[string]*modelTask{}, sent: map[int64][]string{}, got: map[string]int64{}, roles: map[string]string{}, status: map[string]MemberStatus{}, lead: s.team.Lead}
+	m := &model{tasks: map[string]*modelTask{}, sent: map[int64][]string{}, got: map[string]int64{}, roles: map[string]string{}, shell: map[string]bool{}, status: map[string]MemberStatus{}, lead: s.team.Lead}
 	for _, one := range s.Members() {
-		m.roles[one.Name], m.status[one.Name] = one.Role, one.Status
+		m.roles[one.Name], m.status[one.Name], m.shell[one.Name] = one.Role, one.Status, one.Agent == Shell
 	}
 	for _, r := range records {
 		m.apply(t, r)
@@ -52,7 +54,7 @@ func (m *model) next(member string) string {
 	best := ""
 	for _, id := range m.order {
 		t := m.tasks[id]
-		free := t.owner == member || t.owner == "" && (t.role == "" || t.role == m.roles[member])
+		free := t.owner == member || t.owner == "" && (t.role == "" || t.role == m.roles[member]) && (!m.shell[member] || t.run)
 		givenUp := t.failed > t.retries && t.failure != ""
 		if t.status != Pending || m.blocked(t) || !free || givenUp {
 			continue
@@ -124,7 +126,7 @@ func (m *model) apply(t fataler, r *Record) {
 		case *TeamStatusChanged:
 			m.over = e.Status == TeamComplete || e.Status == TeamAborted
 		case *MemberSpawned:
-			m.roles[e.Member.Name], m.status[e.Member.Name] = e.Member.Role, e.Member.Status
+			m.roles[e.Member.Name], m.status[e.Member.Name], m.shell[e.Member.Name] = e.Member.Role, e.Member.Status, e.Member.Agent == Shell
 		case *MemberStopped:
 			m.ends(t, e.Member, Stopped)
 		case *MemberFailed:
@@ -164,7 +166,7 @@ func (m *model) applyTask(e Event) {
 	switch e := e.(type) {
 	case *TaskCreated:
 		m.order = append(m.order, e.Task.ID)
-		m.tasks[e.Task.ID] = &modelTask{status: Pending, owner: e.Task.Owner, assigned: e.Task.Owner != "", role: e.Task.Role, priority: e.Task.Priority, waits: slices.Clone(e.Task.BlockedBy), retries: e.Task.Retries}
+		m.tasks[e.Task.ID] = &modelTask{status: Pending, owner: e.Task.Owner, assigned: e.Task.Owner != "", role: e.Task.Role, run: e.Task.Run != "", priority: e.Task.Priority, waits: slices.Clone(e.Task.BlockedBy), retries: e.Task.Retries}
 	case *TaskUpdated:
 		t := m.tasks[e.Task]
 		if e.Priority != nil {

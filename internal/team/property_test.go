@@ -119,7 +119,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "ExpirePermission":
 		return &ExpirePermission{Request: request("permission").Draw(t, "request")}
 	case "CreateTask":
-		return &CreateTask{Subject: word.Draw(t, "subject"), Owner: maybe.Draw(t, "owner"), Role: rapid.SampledFrom([]string{"", "", "r"}).Draw(t, "role"), BlockedBy: tasks.Draw(t, "blocked"), Priority: priority.Draw(t, "priority"),
+		return &CreateTask{Subject: word.Draw(t, "subject"), Owner: maybe.Draw(t, "owner"), Role: rapid.SampledFrom([]string{"", "", "r"}).Draw(t, "role"), Run: rapid.SampledFrom([]string{"", "true", "true"}).Draw(t, "run"), BlockedBy: tasks.Draw(t, "blocked"), Priority: priority.Draw(t, "priority"),
 			Retries: rapid.Int64Range(0, 1).Draw(t, "retries"), Metadata: map[string]json.RawMessage{word.Draw(t, "key"): json.RawMessage(` {"a": [1 ,2]}`)}}
 	case "UpdateTask":
 		return &UpdateTask{Task: task.Draw(t, "task"), Subject: text(word), Owner: text(maybe), Priority: text(priority), Metadata: map[string]json.RawMessage{word.Draw(t, "key"): json.RawMessage(rapid.SampledFrom([]string{"null", "1"}).Draw(t, "value"))},

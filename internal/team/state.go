@@ -398,9 +398,10 @@ func (s *State) blockersOf(t *Task) []string {
 	return open
 }
 
-// takes reports whether m may take t: it is meant for m by name, or for nobody else and for the role of m or any.
+// takes reports whether m may take t: it is meant for m by name, or for nobody else and for the role of m or any. A shell does nothing
+// but run a task's command, so what has none is left to others, unless it was given to the shell by name.
 func (s *State) takes(m *Member, t *Task) bool {
-	return t.Owner == m.Name || t.Owner == "" && (t.Role == "" || t.Role == m.Role)
+	return t.Owner == m.Name || t.Owner == "" && (t.Role == "" || t.Role == m.Role) && (m.Agent != Shell || t.Run != "")
 }
 
 // next returns the task that m would be given: the highest priority first, then the lowest id.
