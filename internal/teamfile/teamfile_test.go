@@ -160,16 +160,12 @@ func TestHostileFiles(t *testing.T) {
 		}), "f:4:43: task \"task-number-0\" is blocked by \"task-number-x0\", which is not the id of a task; did you mean \"task-number-0\"?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			start := time.Now()
 			f, err := teamfile.Parse([]byte(c.data), "f", agents)
 			if f != nil || err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("got %.300v, want %s", err, c.want)
 			}
 			if err != nil && len(err.Error()) > 64<<10 {
 				t.Errorf("the error has %d bytes", len(err.Error()))
-			}
-			if d := time.Since(start); d > 10*time.Second {
-				t.Errorf("took %v", d)
 			}
 		})
 	}

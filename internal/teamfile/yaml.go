@@ -16,6 +16,7 @@ import (
 // document parses the bytes into the one mapping that a team file is; nil means that it is not one, and the reason is recorded.
 func (s *source) document() *yaml.Node {
 	if len(s.data) > MaxFile {
+		s.lines = []string{} // there is no line to show, and none is looked for
 		s.failAt(1, 1, "the file has %d bytes; a team file has at most %d", len(s.data), MaxFile)
 		return nil
 	}
