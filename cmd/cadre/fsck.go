@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/journal/filejournal"
 	"cadre/internal/team"
@@ -46,6 +48,9 @@ func (a *app) fsckCommand() *cobra.Command {
 			v, err := a.examine(ctx, name, dir)
 			if err != nil {
 				return err
+			}
+			if !v.Healthy && mend && coord.Hosted(filepath.Join(dir, "hosts")) {
+				return &team.Error{Code: team.NotReady, Text: "a host still runs sessions of the team, and would lose it; end it first, then mend"}
 			}
 			if !v.Healthy && mend {
 				if err := mendTeam(ctx, dir, &v); err != nil {

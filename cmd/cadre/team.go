@@ -329,6 +329,9 @@ func (a *app) cleanup(ctx context.Context, name string, force bool) error {
 	if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
 		return &team.Error{Code: team.NotReady, Text: "the team is ended, but a process of it is still there: " + err.Error() + "; run cadre cleanup again"}
 	}
+	if now, err := a.glance(ctx, name); err == nil && now.ID != t.ID {
+		return a.print(t, said("team %s is removed; another one of that name has begun meanwhile", name))
+	}
 	if err := a.home.Remove(dir); err != nil {
 		return err
 	}

@@ -291,7 +291,8 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 			return nil
 		}
 		if err := bury(ctx, dir, h.Log); err != nil {
-			return err
+			h.Log(fmt.Sprintf("what the dead host of %s left cannot be ended yet: %v", m.Name, err))
+			return nil // its lease stays where it is until it can
 		}
 	}
 	return h.do(ctx, &team.AttachMember{Member: m.Name, From: m.Host}, 0)

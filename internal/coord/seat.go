@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cadre/internal/agent"
@@ -29,7 +30,8 @@ type seat struct {
 	grace time.Duration            // for the friendly part of ending the session
 	given map[team.WantKind]string // key of the last want of each kind that was given; the host's alone
 
-	resigned bool // it was the lead's and ended by itself; set before it is told of
+	again    atomic.Bool // what was to be delivered was not, and is to be given once more at the next look
+	resigned bool        // it was the lead's and ended by itself; set before it is told of
 }
 
 // ending is what is reported of a session that is over.
@@ -62,6 +64,9 @@ func (s *seat) stop(how ending, why string, grace time.Duration) {
 
 // give passes on a want for the session that was not given yet. It does not wait: what does not fit is wanted again.
 func (s *seat) give(w team.Want) {
+	if s.again.Swap(false) {
+		delete(s.given, team.WantDelivery)
+	}
 	if s.given[w.Kind] == w.Key {
 		return
 	}
@@ -265,6 +270,7 @@ func (s *seat) deliver(ctx context.Context, session agent.Session) {
 		if err := session.Deliver(ctx, mail); err != nil {
 			if ctx.Err() == nil {
 				s.host.Log("delivering to " + s.member + ": " + err.Error())
+				s.again.Store(true)
 			}
 			continue
 		}

@@ -191,12 +191,28 @@ func (d *Desk) Do(ctx context.Context, c team.Command) (Receipt, error) {
 	if c.At == 0 {
 		c.At = Now()
 	}
+	if err := d.settle(ctx); err != nil {
+		return Receipt{}, err
+	}
 	if d.opts.Hooks != nil {
 		if err := d.gate(ctx, c); err != nil {
 			return Receipt{}, err
 		}
 	}
 	return d.send(ctx, c)
+}
+
+// settle ends what is overdue before anything else happens: a team may have no host that would.
+func (d *Desk) settle(ctx context.Context) error {
+	var due []team.Body
+	now := Now()
+	d.View(func(s *team.State) { due = s.Overdue(now) })
+	for _, body := range due {
+		if _, err := d.send(ctx, team.Command{ID: NewID(), Actor: team.User, At: now, Body: body}); err != nil && team.CodeOf(err) == "" {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *Desk) send(ctx context.Context, c team.Command) (Receipt, error) {

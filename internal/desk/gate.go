@@ -48,6 +48,10 @@ func (d *Desk) gate(ctx context.Context, c team.Command) error {
 		return err
 	}
 	verdict, err := d.opts.Hooks(ctx, t, event)
+	if team.CodeOf(err) != "" && event.Name == hook.TeammateIdle {
+		d.log(err.Error()) // idle it is, whether or not somebody can be asked
+		return nil
+	}
 	if err != nil {
 		return err
 	}

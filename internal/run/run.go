@@ -16,7 +16,8 @@
 //   - Killed at any moment and run again, it goes on: what is recorded as completed is not done again, and what the killed
 //     run left behind is ended before its tasks start anew.
 //   - Of two that run the same file at once, one leads and the other is told.
-//   - A report is written in every case but a kill, and replaces the one before in one step.
+//   - A report is written however the work ends, also early, and replaces the one before in one step. Only a kill, or a failure
+//     of the run itself, writes none.
 package run
 
 import (
@@ -134,6 +135,9 @@ func open(ctx context.Context, o Options) (*lead, error) {
 		// It is at its end: its record is kept under its id, and the name begins anew.
 		l.close()
 		if t.CleanedUp {
+			if err := coord.Settle(ctx, filepath.Join(l.dir, "hosts"), o.Log); err != nil {
+				return nil, err
+			}
 			if err := o.Home.Remove(l.dir); err != nil {
 				return nil, err
 			}
@@ -251,22 +255,54 @@ func (l *lead) work(ctx context.Context) (why string, err error) {
 	return why, errors.Join(err, <-hosting)
 }
 
-// retry puts what an earlier run gave up back on the list.
+// retry puts what an earlier run gave up back on the list, and puts a teammate beside each one that has ended since, to do its work.
 func (l *lead) retry(ctx context.Context) error {
 	var again []string
+	var ended []team.Member
 	l.desk.View(func(s *team.State) {
 		for t := range s.Tasks() {
 			if t.GivenUp() {
 				again = append(again, t.ID)
 			}
 		}
+		if s.Count(team.Pending)+s.Count(team.InProgress) == 0 {
+			return
+		}
+		for _, m := range s.Members() {
+			if !m.Status.Running() && m.Agent != team.External && !replaced(s, m.Name) {
+				ended = append(ended, m)
+			}
+		}
 	})
+	for _, m := range ended {
+		for n := 2; ; n++ {
+			err := l.do(ctx, team.User, &team.SpawnMember{Name: successor(m.Name, n), Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt})
+			if err == nil {
+				break
+			}
+			if team.CodeOf(err) != team.Taken {
+				return err
+			}
+		}
+	}
 	for _, id := range again {
 		if err := l.do(ctx, team.User, &team.ReleaseTask{Task: id, Reason: "the team file is run again"}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// successor is the nth name of a teammate that goes on for another one.
+func successor(name string, n int) string {
+	suffix := fmt.Sprintf("-again-%d", n)
+	return name[:min(len(name), 64-len(suffix))] + suffix
+}
+
+// replaced reports whether somebody goes on for the member already, or did.
+func replaced(s *team.State, name string) bool {
+	_, ok := s.Member(successor(name, 2))
+	return ok
 }
 
 // follow shows what happens, reads the lead's mail, and sees when the end has come.

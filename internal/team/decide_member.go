@@ -29,6 +29,9 @@ func (b *SpawnMember) decide(d *decision) error {
 	if taken := d.sameName(b.Name); taken != "" {
 		return refuse(Taken, "team %s has a member named %s already; a free name: %s", d.team.Name, taken, d.freeName(b.Name))
 	}
+	if b.Agent == Shell && b.PlanApproval {
+		return refuse(Invalid, "a shell runs commands and submits no plan, so its plan cannot be asked for; leave the task that needs one to another agent")
+	}
 	if b.Agent == "" {
 		return refuse(Invalid, "say which agent %s is, for example shell or external", b.Name)
 	}

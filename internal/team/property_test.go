@@ -164,7 +164,7 @@ func founded(t fataler) (*State, []*Record) {
 	for i, c := range []Command{
 		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d"}},
 		{Actor: "lead", Body: &SpawnMember{Name: "ann", Agent: External, Role: "r"}},
-		{Actor: "lead", Body: &SpawnMember{Name: "bob", Agent: "shell", PlanApproval: true}},
+		{Actor: "lead", Body: &SpawnMember{Name: "bob", Agent: "claude", PlanApproval: true}},
 		{Actor: Host("h1"), Body: &AttachMember{Member: "bob"}},
 		{Actor: "lead", Body: &CreateTask{Subject: "first"}},
 		{Actor: "lead", Body: &CreateTask{Subject: "second", BlockedBy: []string{"1"}}},

@@ -79,6 +79,25 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 	return wants, next
 }
 
+// Overdue returns the commands that end what nobody ended in time and no host sees to: requests whose deadline has passed, and
+// members without a session that were to shut down by now.
+func (s *State) Overdue(now Time) (due []Body) {
+	if !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted {
+		return nil
+	}
+	for _, p := range s.permissions {
+		if p.Deadline <= now {
+			due = append(due, &ExpirePermission{Request: p.Request})
+		}
+	}
+	for i := range s.members {
+		if m := &s.members[i]; m.Shutdown.Request != "" && m.Shutdown.Deadline <= now && m.Status.Running() && (m.Agent == External || m.Host == "") {
+			due = append(due, &ExpireShutdown{Member: m.Name})
+		}
+	}
+	return due
+}
+
 func (s *State) sessionWants(m *Member) []Want {
 	session := fmt.Sprintf("%s/%d", m.Name, m.Incarnation)
 	wants := []Want{{Kind: WantSession, Key: "session/" + session, Member: m.Name, Incarnation: m.Incarnation}}

@@ -174,7 +174,6 @@ func (j *Journal) openFiles() error {
 	if err != nil {
 		return err
 	}
-	j.team = j.active.Team
 	return nil
 }
 
