@@ -52,6 +52,17 @@ func event(e team.Event, r *team.Record) string {
 		return fmt.Sprintf("%s is %s", e.Member, e.Status)
 	case *team.MemberDetached:
 		return e.Member + " is to be started again" + tail(e.Reason)
+	case *team.MemberTroubled:
+		if e.Setbacks == 0 {
+			return e.Member + " is tried again"
+		}
+		return fmt.Sprintf("%s could not go on (%d in a row)", e.Member, e.Setbacks) + tail(e.Text)
+	case *team.HandoverRequested:
+		return "a fresh session is to go on for " + e.Member + tail(e.Reason)
+	case *team.ReportAsked:
+		return "the lead was asked for its report"
+	case *team.ReportGiven:
+		return "the lead gave its report" + tail(e.Text)
 	case *team.MemberStopped:
 		return e.Member + " stopped" + tail(e.Reason)
 	case *team.MemberFailed:
@@ -108,6 +119,20 @@ func event(e team.Event, r *team.Record) string {
 
 // Clock is a time as people read it, to the second, where they are.
 func Clock(t team.Time) string { return time.UnixMilli(int64(t)).Format("15:04:05") }
+
+// Text makes a text that may hold anything harmless for a terminal, and leaves its lines.
+func Text(s string) string {
+	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.Map(func(r rune) rune {
+			if r == '\t' || r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0) && !unicode.Is(unicode.Cf, r) {
+				return r
+			}
+			return '�'
+		}, line)
+	}
+	return strings.Join(lines, "\n")
+}
 
 // Clean makes one line of a text that may hold anything.
 func Clean(s string) string {

@@ -64,8 +64,16 @@ func (e *BudgetChanged) apply(s *State, _ *Record) {
 	s.team.Exhausted = ""
 }
 
+func (e *ReportAsked) apply(s *State, _ *Record) { s.team.ReportAsked = true }
+
+func (e *ReportGiven) apply(s *State, _ *Record) { s.team.LastWords = e.Text }
+
+// begun takes note that there is new work: what the lead was asked for, or said, was not the end.
+func (s *State) begun() { s.team.ReportAsked, s.team.LastWords = false, "" }
+
 func (e *MemberSpawned) apply(s *State, r *Record) {
 	s.join(e.Member, r)
+	s.begun()
 	if s.team.Status == TeamPending {
 		s.team.Status = TeamActive
 	}
@@ -79,7 +87,7 @@ func (e *MemberAttached) apply(s *State, _ *Record) {
 
 func (e *MemberStarted) apply(s *State, _ *Record) {
 	if m := s.alive(e.Member); m != nil {
-		m.Session, m.Summary = e.Session, ""
+		m.Session, m.Summary, m.Context = e.Session, "", 0
 		if m.Status == Spawning {
 			m.Status = Active
 		}
@@ -92,6 +100,7 @@ func (e *MemberStatusChanged) apply(s *State, _ *Record) {
 			m.Status = e.Status
 		}
 		if e.Status == Idle {
+			m.Setbacks, m.RetryAt, m.Note = 0, 0, ""
 			s.setStrikes(hookKey("TeammateIdle", e.Member, ""), 0)
 		}
 	}
@@ -99,11 +108,34 @@ func (e *MemberStatusChanged) apply(s *State, _ *Record) {
 
 func (e *MemberDetached) apply(s *State, _ *Record) {
 	if m := s.alive(e.Member); m != nil {
-		m.Host, m.Summary = "", e.Reason
-		m.Status = Spawning
+		m.Host, m.Summary, m.Note = "", e.Reason, e.Note
+		m.Status, m.Handover = Spawning, ""
+		if e.Fresh {
+			m.Session = ""
+		}
 		m.Incarnation++
 		m.Shutdown = Shutdown{}
 		s.dropPermissions(m.Name)
+	}
+}
+
+func (e *MemberTroubled) apply(s *State, _ *Record) {
+	if m := s.alive(e.Member); m != nil {
+		m.Setbacks, m.RetryAt = e.Setbacks, e.RetryAt
+		if e.Setbacks > 0 {
+			m.Summary = e.Text
+			if m.Status == Active || m.Status == Idle {
+				m.Status = Blocked
+			}
+		} else if m.Status == Blocked {
+			m.Status = Idle
+		}
+	}
+}
+
+func (e *HandoverRequested) apply(s *State, _ *Record) {
+	if m := s.alive(e.Member); m != nil {
+		m.Handover = e.Reason
 	}
 }
 
@@ -160,14 +192,14 @@ func (e *ShutdownWithdrawn) apply(s *State, _ *Record) {
 
 func (e *PlanSubmitted) apply(s *State, _ *Record) {
 	if m := s.member(e.Member); m != nil {
-		m.Plan.State, m.Plan.Request, m.Plan.Text, m.Plan.Feedback = "submitted", e.Request, e.Plan, ""
+		m.Plan.State, m.Plan.Request, m.Plan.Text, m.Plan.Feedback, m.Plan.Deadline = "submitted", e.Request, e.Plan, "", e.Deadline
 	}
 	s.requestSeq++
 }
 
 func (e *PlanAnswered) apply(s *State, _ *Record) {
 	if m := s.member(e.Member); m != nil {
-		m.Plan.Text, m.Plan.Feedback = "", e.Feedback
+		m.Plan.Text, m.Plan.Feedback, m.Plan.Deadline = "", e.Feedback, 0
 		if m.Plan.State = "rejected"; e.Approved {
 			m.Plan.State = "approved"
 		}
@@ -187,6 +219,9 @@ func (e *UsageReported) apply(s *State, _ *Record) {
 	s.team.Usage.add(e.Usage)
 	if m := s.member(e.Member); m != nil {
 		m.Usage.add(e.Usage)
+		if e.Context > 0 {
+			m.Context = e.Context
+		}
 	}
 	if t := s.task(e.Task); t != nil {
 		t.Usage.add(e.Usage)
@@ -213,6 +248,7 @@ func (e *TaskCreated) apply(s *State, r *Record) {
 	if taskIndex(t.ID) != len(s.tasks) {
 		return
 	}
+	s.begun()
 	t.CreatedAt, t.UpdatedAt = r.At, r.At
 	blockedBy := t.BlockedBy
 	t.BlockedBy, t.Blocks = nil, nil

@@ -13,7 +13,12 @@ type SpawnMember struct {
 	Model        string
 	Role         string
 	Prompt       string
-	PlanApproval bool // it may write nothing before the lead approved its plan
+	PlanApproval bool     // it may write nothing before the lead approved its plan
+	Program      string   // executable instead of the agent's own
+	Args         []string // added to the agent's arguments
+	Env          []string // NAME=value, added to its environment
+	Isolation    string   // [Worktree], or ""
+	Resume       string   // the agent's own id of a session to go on with, of a member that failed
 }
 
 func (b *SpawnMember) decide(d *decision) error {
@@ -35,14 +40,24 @@ func (b *SpawnMember) decide(d *decision) error {
 	if b.Agent == "" {
 		return refuse(Invalid, "say which agent %s is, for example shell or external", b.Name)
 	}
-	if err := limit(text{"agent", b.Agent, MaxSubject}, text{"model", b.Model, MaxSubject}, text{"role", b.Role, MaxSubject}, text{"prompt", b.Prompt, MaxText}); err != nil {
+	if b.Isolation != "" && b.Isolation != Worktree {
+		return refuse(Invalid, "%q is no isolation; it is %s, or left out", brief(b.Isolation), Worktree)
+	}
+	if b.Isolation != "" && b.Agent == External {
+		return refuse(Invalid, "%s is external and works where it likes; isolation is for members with a session", b.Name)
+	}
+	if err := checkProgram(b.Program, b.Args, b.Env); err != nil {
+		return err
+	}
+	if err := limit(text{"session", b.Resume, MaxSubject}, text{"agent", b.Agent, MaxSubject}, text{"model", b.Model, MaxSubject}, text{"role", b.Role, MaxSubject}, text{"prompt", b.Prompt, MaxText}); err != nil {
 		return err
 	}
 	status := Spawning
 	if b.Agent == External {
 		status = Active
 	}
-	d.emit(&MemberSpawned{Member: Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Role: b.Role, Prompt: b.Prompt, Status: status, Incarnation: 1,
+	d.emit(&MemberSpawned{Member: Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env, Role: b.Role, Prompt: b.Prompt,
+		Isolation: b.Isolation, Session: b.Resume, Status: status, Incarnation: 1,
 		PermissionMode: d.lead().PermissionMode, Plan: Plan{Required: b.PlanApproval}}})
 	return nil
 }
@@ -114,7 +129,11 @@ func holder(m *Member) string {
 
 // DetachMember gives the lease back: the session is gone and the member is to be started again, by this host or another one.
 // A member that was asked to shut down has done so with that.
-type DetachMember struct{ Member, Reason string }
+type DetachMember struct {
+	Member, Reason string
+	Fresh          bool   // a new session is to go on, and not to resume the one that is gone
+	Note           string // what that one is told
+}
 
 func (b *DetachMember) decide(d *decision) error {
 	m, err := d.hosted(b.Member)
@@ -127,22 +146,38 @@ func (b *DetachMember) decide(d *decision) error {
 	if m.Host == "" {
 		return nil
 	}
-	d.detach(m, clipTo(b.Reason, MaxSubject))
+	d.detached(m, &MemberDetached{Member: m.Name, Reason: clipTo(b.Reason, MaxSubject), Fresh: b.Fresh, Note: clip(b.Note)})
 	return nil
 }
 
 // detach ends the member's session, and the member with it if that was asked for; then it reports so.
 func (d *decision) detach(m *Member, reason string) (ended bool) {
+	return d.detached(m, &MemberDetached{Member: m.Name, Reason: reason})
+}
+
+func (d *decision) detached(m *Member, e *MemberDetached) (ended bool) {
 	if m.Shutdown.Request != "" {
-		d.end(m, &MemberStopped{Member: m.Name, Reason: "shut down as asked: " + reason}, true)
+		d.end(m, &MemberStopped{Member: m.Name, Reason: "shut down as asked: " + e.Reason}, true)
 		return true
 	}
 	for _, t := range d.holds(m.Name) {
-		d.release(t, reason, true)
+		if e.Fresh || m.Session != "" { // a session that goes on goes on with its task
+			d.releaseTo(m.Name, t, e.Reason)
+		} else {
+			d.release(t, e.Reason, true)
+		}
 	}
-	d.denyAll(m, reason)
+	if e.Note == "" {
+		switch m.Status {
+		case Spawning:
+			e.Note = m.Note
+		case Active, Blocked: // it was in the middle of something
+			e.Note = "The session before this one was cut off: " + e.Reason + "."
+		}
+	}
+	d.denyAll(m, e.Reason)
 	d.dropControl(m)
-	d.emit(&MemberDetached{Member: m.Name, Reason: reason})
+	d.emit(e)
 	return false
 }
 
@@ -220,7 +255,7 @@ func (b *ReportStatus) decide(d *decision) error {
 		}
 	}
 	if report != "" && m.Name != d.team.Lead {
-		d.post(Message{From: m.Name, To: d.team.Lead, Type: TypeIdle, Priority: "normal", Body: report})
+		d.post(Message{From: m.Name, To: d.team.Lead, Type: TypeIdle, Priority: "normal", Body: report, Quiet: b.Report == ""})
 	}
 	return nil
 }

@@ -39,8 +39,9 @@ func (s *State) Writes(member string) bool {
 
 // SubmitPlan lays the member's plan before the lead.
 type SubmitPlan struct {
-	Member string // "" for the actor
-	Plan   string
+	Member   string // "" for the actor
+	Plan     string
+	Deadline Time // when it is rejected because nobody answered; 0 for never
 }
 
 func (b *SubmitPlan) decide(d *decision) error {
@@ -56,12 +57,14 @@ func (b *SubmitPlan) decide(d *decision) error {
 		return refuse(Conflict, "the plan of %s is approved already; go on with the work", m.Name)
 	case strings.TrimSpace(b.Plan) == "":
 		return refuse(Invalid, "the plan is empty")
+	case b.Deadline != 0 && b.Deadline <= d.At:
+		return refuse(Invalid, "the deadline of a plan must lie ahead")
 	}
 	if err := limit(text{"plan", b.Plan, MaxText}); err != nil {
 		return err
 	}
 	request := d.newRequest("plan", m.Name)
-	d.emit(&PlanSubmitted{Member: m.Name, Request: request, Plan: b.Plan})
+	d.emit(&PlanSubmitted{Member: m.Name, Request: request, Plan: b.Plan, Deadline: b.Deadline})
 	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypePlanRequest, Priority: "normal", Body: b.Plan, Ref: request})
 	return nil
 }
@@ -93,16 +96,37 @@ func (b *AnswerPlan) decide(d *decision) error {
 	case !b.Approved && strings.TrimSpace(b.Feedback) == "":
 		return refuse(Invalid, "a rejection needs feedback: say what the plan lacks")
 	}
-	d.emit(&PlanAnswered{Member: m.Name, Request: b.Request, Approved: b.Approved, Feedback: b.Feedback})
+	d.planAnswered(m, d.Actor, b.Approved, b.Feedback)
+	return nil
+}
+
+// ExpirePlan rejects a plan that nobody answered in time; its host or anybody who finds it sends it.
+type ExpirePlan struct{ Request string }
+
+func (b *ExpirePlan) decide(d *decision) error {
+	i := slices.IndexFunc(d.members, func(m Member) bool {
+		return m.Plan.Request == b.Request && m.Plan.State == "submitted" && m.Plan.Deadline != 0 && m.Status.Running()
+	})
+	switch {
+	case i < 0:
+		return refuse(NotFound, "no plan %q waits for an answer with a deadline", brief(b.Request))
+	case d.At < d.members[i].Plan.Deadline:
+		return refuse(NotReady, "the plan %s has %d ms left", b.Request, d.members[i].Plan.Deadline-d.At)
+	}
+	d.planAnswered(&d.members[i], "", false, "Nobody answered in time.")
+	return nil
+}
+
+func (d *decision) planAnswered(m *Member, by string, approved bool, feedback string) {
+	d.emit(&PlanAnswered{Member: m.Name, Request: m.Plan.Request, Approved: approved, Feedback: feedback})
 	body := "The plan is approved; go on with the work."
-	if !b.Approved {
+	if !approved {
 		body = "The plan is rejected; revise it and submit it again."
 	}
-	if b.Feedback != "" {
-		body += "\n" + b.Feedback
+	if feedback != "" {
+		body += "\n" + feedback
 	}
-	d.post(Message{From: d.Actor, To: m.Name, Type: TypePlanResponse, Priority: "normal", Body: clip(body), Ref: b.Request})
-	return nil
+	d.post(Message{From: by, To: m.Name, Type: TypePlanResponse, Priority: "normal", Body: clip(body), Ref: m.Plan.Request})
 }
 
 // RequestPermission asks whether the member may use a tool. It is answered at once where the rules settle it, else it waits until its deadline.
@@ -131,19 +155,11 @@ func (b *RequestPermission) decide(d *decision) error {
 	settle := func(outcome, reason string) {
 		d.emit(&PermissionAnswered{Request: p.Request, Member: m.Name, Outcome: outcome, Reason: reason})
 	}
-	if err := d.AllowsTool(m.Name, b.Tool); err != nil {
-		settle("denied", err.Error())
+	if outcome, reason := d.ruling(m, b.Tool, b.Input); outcome != "" {
+		settle(outcome, reason)
 		return nil
 	}
-	if m.PermissionMode == "bypassPermissions" && d.Writes(m.Name) {
-		settle("allowed", "permissions are skipped")
-		return nil
-	}
-	if m.PermissionMode == "dontAsk" {
-		settle("denied", m.Name+" is in mode dontAsk")
-		return nil
-	}
-	if m.Name == d.team.Lead { // the user answers that
+	if m.Name == d.team.Lead || d.team.Permissions.Policy == "user" || d.team.Permissions.Policy == "" && d.lead().Agent != External { // the user answers that
 		return nil
 	}
 	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypePermissionRequest, Priority: "urgent", Body: clip(strings.TrimSpace(b.Tool + " " + b.Input)), Ref: p.Request})
@@ -198,7 +214,7 @@ func (b *ExpirePermission) decide(d *decision) error {
 
 func (d *decision) answered(p Permission, outcome, by, reason string) {
 	d.emit(&PermissionAnswered{Request: p.Request, Member: p.Member, Outcome: outcome, By: by, Reason: reason})
-	if m := d.member(p.Member); m != nil && m.Incarnation == p.Incarnation {
+	if m := d.member(p.Member); m != nil && m.Incarnation == p.Incarnation && m.Agent == External { // a session of ours gets its answer from its host
 		word := strings.ReplaceAll(outcome, "_", " ")
 		d.post(Message{From: by, To: p.Member, Type: TypePermissionResponse, Priority: "urgent", Body: strings.TrimSuffix(p.Tool+": "+word+". "+reason, ". "), Ref: p.Request, Incarnation: p.Incarnation})
 	}

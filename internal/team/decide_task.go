@@ -2,6 +2,7 @@ package team
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -221,6 +222,13 @@ func (b *CompleteTask) decide(d *decision) error {
 func (d *decision) complete(t *Task, by, result string) error {
 	free := d.freedBy(t)
 	d.emit(&TaskCompleted{Task: t.ID, By: by, Result: result, Unblocked: free})
+	if by != d.team.Lead && d.lead().Agent != External { // a person looks at the list; an agent has to be told
+		note := fmt.Sprintf("Task %s (%s) is completed by %s.", t.ID, t.Subject, strings.TrimPrefix(by, "@"))
+		if result != "" {
+			note += "\n" + clipTo(result, MaxSubject)
+		}
+		d.tell(d.team.Lead, TypeSystem, t.ID, "%s", note)
+	}
 	d.wakeOwners(free, "task "+t.ID+" is done")
 	return nil
 }
@@ -324,6 +332,10 @@ func (d *decision) release(t *Task, reason string, keep bool) {
 	if keep && t.Assigned {
 		owner = t.Owner
 	}
+	d.releaseTo(owner, t, reason)
+}
+
+func (d *decision) releaseTo(owner string, t *Task, reason string) {
 	d.emit(&TaskReleased{Task: t.ID, Owner: owner, Reason: reason})
 }
 

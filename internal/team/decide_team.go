@@ -15,10 +15,17 @@ type CreateTeam struct {
 	Lead           string // name of the lead; "" for lead
 	LeadAgent      string // "" for external
 	LeadModel      string
+	LeadProgram    string
+	LeadArgs       []string
+	LeadEnv        []string
+	LeadPrompt     string
+	LeadRole       string // "" for lead
 	PermissionMode string // of the lead, and so of who it spawns; "" for default
 	Delegate       bool
 	Budget         Budget
 	Hooks          []Hook
+	Permissions    Permissions
+	HandoverAt     int64 // percent; 0 for the default
 	Origin         string
 	OriginDigest   string
 	// TeammateOf is the team that the founder is a teammate of, as its surroundings say; "" for none. A teammate founds no team.
@@ -50,6 +57,14 @@ func (b *CreateTeam) decide(d *decision) error {
 		return refuse(Invalid, "the team's directory %q is not an absolute path", brief(b.Dir))
 	case b.Budget.Tokens < 0 || b.Budget.CostMicroUSD < 0 || b.Budget.Millis < 0:
 		return refuse(Invalid, "a budget cannot be negative; 0 is without limit")
+	case b.HandoverAt < 0 || b.HandoverAt > 100:
+		return refuse(Invalid, "a session is handed over at a percentage of its context, from 1 to 100; 0 is for %d", DefaultHandoverAt)
+	}
+	if err := b.Permissions.check(); err != nil {
+		return err
+	}
+	if err := checkProgram(b.LeadProgram, b.LeadArgs, b.LeadEnv); err != nil {
+		return err
 	}
 	if err := CheckName("team", b.Name); err != nil {
 		return err
@@ -61,7 +76,7 @@ func (b *CreateTeam) decide(d *decision) error {
 		return err
 	}
 	if err := limit(text{"goal", b.Goal, MaxText}, text{"directory", b.Dir, MaxSubject}, text{"id", b.TeamID, MaxID}, text{"agent", b.LeadAgent, MaxSubject},
-		text{"model", b.LeadModel, MaxSubject}, text{"path of the team file", b.Origin, MaxSubject}, text{"digest", b.OriginDigest, MaxSubject}); err != nil {
+		text{"model", b.LeadModel, MaxSubject}, text{"prompt of the lead", b.LeadPrompt, MaxText}, text{"role of the lead", b.LeadRole, MaxSubject}, text{"path of the team file", b.Origin, MaxSubject}, text{"digest", b.OriginDigest, MaxSubject}); err != nil {
 		return err
 	}
 	if err := checkHooks(b.Hooks); err != nil {
@@ -75,10 +90,15 @@ func (b *CreateTeam) decide(d *decision) error {
 	if agent != External {
 		status = Spawning
 	}
+	role := b.LeadRole
+	if role == "" {
+		role = "lead"
+	}
 	d.emit(&TeamCreated{
 		Team: Team{ID: b.TeamID, Name: b.Name, Status: TeamPending, Goal: b.Goal, Dir: b.Dir, Lead: lead, Delegate: b.Delegate,
-			Budget: b.Budget, Hooks: b.Hooks, Origin: b.Origin, OriginDigest: b.OriginDigest},
-		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Role: "lead", Status: status, Incarnation: 1, PermissionMode: mode},
+			Budget: b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt, Origin: b.Origin, OriginDigest: b.OriginDigest},
+		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Program: b.LeadProgram, Args: b.LeadArgs, Env: b.LeadEnv, Role: role, Prompt: b.LeadPrompt,
+			Status: status, Incarnation: 1, PermissionMode: mode},
 	})
 	return nil
 }
@@ -190,8 +210,9 @@ func (b *SetDelegate) decide(d *decision) error {
 	return nil
 }
 
-// DelegateTools are the tools that a lead in delegate mode may use.
-var DelegateTools = []string{"SpawnTeammate", "ShutdownTeammate", "SendMessage", "Broadcast", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "CleanupTeam"}
+// DelegateTools are the tools that a lead in delegate mode may use: what coordinates, and nothing that does the work.
+var DelegateTools = []string{"SpawnTeammate", "ShutdownTeammate", "SendMessage", "Broadcast", "ReadMessages", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet",
+	"RespondToPlan", "RespondToPermission", "TeamStatus", "CleanupTeam"}
 
 // AllowsTool says whether delegate mode lets the member use the tool. It restricts the lead and no one else.
 func (s *State) AllowsTool(member, tool string) error {
@@ -224,9 +245,10 @@ func (b *SetBudget) decide(d *decision) error {
 // ReportUsage adds to what the member, and the task it was for, used. It comes from the member's host: a teammate that could
 // say it itself could spend the budget, and so end everybody. Only an external member reports its own.
 type ReportUsage struct {
-	Member string
-	Task   string // "" for none
-	Usage  Usage
+	Member  string
+	Task    string // "" for none
+	Usage   Usage
+	Context int64 // percent of the session's context that is full; 0 where the agent does not say
 }
 
 func (b *ReportUsage) decide(d *decision) error {
@@ -237,13 +259,16 @@ func (b *ReportUsage) decide(d *decision) error {
 	if min(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostMicroUSD) < 0 {
 		return refuse(Invalid, "usage cannot be negative")
 	}
-	if u == (Usage{}) {
+	if b.Context < 0 || b.Context > 100 {
+		return refuse(Invalid, "a context is full by 0 to 100 percent")
+	}
+	if u == (Usage{}) && (b.Context == 0 || b.Context == d.member(b.Member).Context) {
 		return nil
 	}
 	if b.Task != "" && d.task(b.Task) == nil {
 		return d.noTask(b.Task)
 	}
-	d.emit(&UsageReported{Member: b.Member, Task: b.Task, Usage: u})
+	d.emit(&UsageReported{Member: b.Member, Task: b.Task, Usage: u, Context: b.Context})
 	u.add(d.team.Usage)
 	d.checkBudget(u)
 	return nil

@@ -26,6 +26,7 @@ func kind[E any, P interface {
 var _ = []struct{}{
 	kind[TeamCreated](), kind[TeamStatusChanged](), kind[TeamCleanedUp](), kind[DelegateChanged](), kind[BudgetChanged](), kind[BudgetExhausted](),
 	kind[MemberSpawned](), kind[MemberAttached](), kind[MemberStarted](), kind[MemberStatusChanged](), kind[MemberDetached](), kind[MemberStopped](), kind[MemberFailed](),
+	kind[MemberTroubled](), kind[HandoverRequested](), kind[ReportAsked](), kind[ReportGiven](),
 	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](), kind[PlanSubmitted](), kind[PlanAnswered](),
 	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
 	kind[TaskCreated](), kind[TaskUpdated](), kind[TaskClaimed](), kind[TaskReleased](), kind[TaskFailed](), kind[TaskCompleted](), kind[TaskDeleted](),
@@ -53,6 +54,10 @@ type (
 	BudgetChanged struct{ Budget Budget }
 	// BudgetExhausted says that the budget is spent: tokens, cost or time.
 	BudgetExhausted struct{ What string }
+	// ReportAsked asks the lead for its last words: all work is done.
+	ReportAsked struct{}
+	// ReportGiven is what it answered.
+	ReportGiven struct{ Text string }
 )
 
 // The events of members.
@@ -74,8 +79,21 @@ type (
 		Summary string
 	}
 	// MemberDetached says that the session is gone with its host, and that the member is to be started again: its
-	// incarnation ends, its tasks are back on the list, and its mail waits.
-	MemberDetached struct{ Member, Reason string }
+	// incarnation ends, its tasks are back on the list, and its mail waits. A Fresh session does not resume the one that is gone; Note is what
+	// the new one is told.
+	MemberDetached struct {
+		Member, Reason string
+		Fresh          bool
+		Note           string
+	}
+	// MemberTroubled says what kept the member from going on, and when it is tried again. With Setbacks 0 it is forgotten.
+	MemberTroubled struct {
+		Member, Trouble, Text string // Trouble is login, limit, model, context, missing, crash or ""
+		Setbacks              int64
+		RetryAt               Time
+	}
+	// HandoverRequested asks for a fresh session that goes on for the present one.
+	HandoverRequested struct{ Member, Reason string }
 	// MemberStopped ends the member as it was asked to.
 	MemberStopped struct{ Member, Reason string }
 	// MemberFailed ends the member: its session ended by itself.
@@ -98,8 +116,11 @@ type (
 	}
 	// ShutdownWithdrawn takes the request back.
 	ShutdownWithdrawn struct{ Member, Request string }
-	// PlanSubmitted lays a plan before the lead.
-	PlanSubmitted struct{ Member, Request, Plan string }
+	// PlanSubmitted lays a plan before the lead; at the deadline, if there is one, it is rejected.
+	PlanSubmitted struct {
+		Member, Request, Plan string
+		Deadline              Time
+	}
 	// PlanAnswered approves the plan, or rejects it with feedback.
 	PlanAnswered struct {
 		Member, Request string
@@ -114,6 +135,7 @@ type (
 	UsageReported struct {
 		Member, Task string
 		Usage        Usage
+		Context      int64 // percent of the session's context that is full; 0 where it does not say
 	}
 	// HookRejected says that a hook rejected something, Count times in a row now.
 	HookRejected struct {
@@ -187,6 +209,10 @@ func (*MemberAttached) Kind() string      { return "member_attached" }
 func (*MemberStarted) Kind() string       { return "member_started" }
 func (*MemberStatusChanged) Kind() string { return "member_status_changed" }
 func (*MemberDetached) Kind() string      { return "member_detached" }
+func (*MemberTroubled) Kind() string      { return "member_troubled" }
+func (*HandoverRequested) Kind() string   { return "handover_requested" }
+func (*ReportAsked) Kind() string         { return "report_asked" }
+func (*ReportGiven) Kind() string         { return "report_given" }
 func (*MemberStopped) Kind() string       { return "member_stopped" }
 func (*MemberFailed) Kind() string        { return "member_failed" }
 func (*ModeChanged) Kind() string         { return "mode_changed" }
@@ -248,6 +274,8 @@ func (e *MemberStatusChanged) fields(c *coder) {
 func (e *MemberDetached) fields(c *coder) {
 	c.str("member", &e.Member)
 	c.str("reason", &e.Reason)
+	c.bool("fresh", &e.Fresh)
+	c.str("note", &e.Note)
 }
 
 func (e *MemberStopped) fields(c *coder) {
@@ -289,6 +317,7 @@ func (e *PlanSubmitted) fields(c *coder) {
 	c.str("member", &e.Member)
 	c.str("request", &e.Request)
 	c.str("plan", &e.Plan)
+	c.int("deadline", (*int64)(&e.Deadline))
 }
 
 func (e *PlanAnswered) fields(c *coder) {
@@ -312,7 +341,25 @@ func (e *UsageReported) fields(c *coder) {
 	c.str("member", &e.Member)
 	c.str("task", &e.Task)
 	c.sub("usage", false, &e.Usage)
+	c.int("context", &e.Context)
 }
+
+func (e *MemberTroubled) fields(c *coder) {
+	c.str("member", &e.Member)
+	c.str("trouble", &e.Trouble)
+	c.str("text", &e.Text)
+	c.int("setbacks", &e.Setbacks)
+	c.int("retryAt", (*int64)(&e.RetryAt))
+}
+
+func (e *HandoverRequested) fields(c *coder) {
+	c.str("member", &e.Member)
+	c.str("reason", &e.Reason)
+}
+
+func (*ReportAsked) fields(*coder) {}
+
+func (e *ReportGiven) fields(c *coder) { c.str("text", &e.Text) }
 
 func (e *HookRejected) fields(c *coder) {
 	c.str("hook", &e.Hook)

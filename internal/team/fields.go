@@ -36,21 +36,37 @@ func (t *Team) fields(c *coder) {
 	c.sub("budget", t.Budget == Budget{}, &t.Budget)
 	c.str("exhausted", &t.Exhausted)
 	objects(c, "hooks", &t.Hooks)
+	c.sub("permissions", t.Permissions.none(), &t.Permissions)
+	c.int("handoverAt", &t.HandoverAt)
 	c.str("origin", &t.Origin)
 	c.str("originDigest", &t.OriginDigest)
 	c.str("report", &t.Report)
+	c.bool("reportAsked", &t.ReportAsked)
+	c.str("lastWords", &t.LastWords)
 	c.sub("usage", t.Usage == Usage{}, &t.Usage)
 	c.int("createdAt", (*int64)(&t.CreatedAt))
 	c.int("updatedAt", (*int64)(&t.UpdatedAt))
 	c.bool("cleanedUp", &t.CleanedUp)
 }
 
+func (p *Permissions) fields(c *coder) {
+	c.strs("allow", &p.Allow)
+	c.int("millis", &p.Millis)
+	c.str("policy", &p.Policy)
+}
+
+func (p *Permissions) none() bool { return len(p.Allow) == 0 && p.Policy == "" && p.Millis == 0 }
+
 func (m *Member) fields(c *coder) {
 	c.str("name", &m.Name)
 	c.str("agent", &m.Agent)
 	c.str("model", &m.Model)
+	c.str("program", &m.Program)
+	c.strs("args", &m.Args)
+	c.strs("env", &m.Env)
 	c.str("role", &m.Role)
 	c.str("prompt", &m.Prompt)
+	c.str("isolation", &m.Isolation)
 	c.str("status", (*string)(&m.Status))
 	c.int("incarnation", &m.Incarnation)
 	c.str("permissionMode", &m.PermissionMode)
@@ -60,6 +76,11 @@ func (m *Member) fields(c *coder) {
 	c.int("lease", &m.Lease)
 	c.str("session", &m.Session)
 	c.str("summary", &m.Summary)
+	c.str("note", &m.Note)
+	c.str("handover", &m.Handover)
+	c.int("setbacks", &m.Setbacks)
+	c.int("retryAt", (*int64)(&m.RetryAt))
+	c.int("context", &m.Context)
 	c.int("joinedAt", (*int64)(&m.JoinedAt))
 	c.sub("usage", m.Usage == Usage{}, &m.Usage)
 	c.ints("inbox", &m.Inbox)
@@ -73,6 +94,7 @@ func (p *Plan) fields(c *coder) {
 	c.str("request", &p.Request)
 	c.str("text", &p.Text)
 	c.str("feedback", &p.Feedback)
+	c.int("deadline", (*int64)(&p.Deadline))
 }
 
 func (r *Shutdown) fields(c *coder) {
@@ -126,6 +148,7 @@ func (m *Message) fields(c *coder) {
 	c.str("body", &m.Body)
 	c.str("ref", &m.Ref)
 	c.int("incarnation", &m.Incarnation)
+	c.bool("quiet", &m.Quiet)
 	c.int("sentAt", (*int64)(&m.SentAt))
 }
 

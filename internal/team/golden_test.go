@@ -103,6 +103,27 @@ func TestEveryEventHasItsGolden(t *testing.T) {
 	}
 }
 
+// What an earlier version wrote, before a kind got more fields, is read and written as it was.
+func TestEarlierRecords(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "earlier", "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := DecodeRecord(7, strings.TrimSpace(string(data)))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if again := string(AppendRecord(nil, r)) + "\n"; again != string(data) {
+			t.Errorf("%s: written anew as\n%s", file, again)
+		}
+	}
+}
+
 func TestGoldensAndKindsAreComplete(t *testing.T) {
 	var files []string
 	entries, err := os.ReadDir(filepath.Join("testdata", "events"))

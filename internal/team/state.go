@@ -72,8 +72,29 @@ var PermissionModes = []string{"default", "acceptEdits", "auto", "bypassPermissi
 // External is the agent of a member that has no session of ours: a person or a program of their own acts as it.
 const External = "external"
 
+// Agents that are models behind a program of their own. acp: with a command behind it is any that speaks the Agent Client Protocol.
+const (
+	Claude   = "claude"
+	Codex    = "codex"
+	Gemini   = "gemini"
+	OpenCode = "opencode"
+	ACP      = "acp:"
+)
+
 // Shell is the agent that runs the commands of tasks and needs no model.
 const Shell = "shell"
+
+// DefaultHandoverAt leaves an agent enough room to end its turn, and is below what agents compact their contexts at by themselves.
+const DefaultHandoverAt = 80
+
+// DefaultPatience is how long a permission request waits for an answer, in milliseconds.
+const DefaultPatience = 5 * 60 * 1000
+
+// Worktree is the isolation of a member that works in a git worktree and on a branch of its own.
+const Worktree = "worktree"
+
+// MaxSetbacks is how many troubles in a row end a teammate, and what is tried for the lead.
+const MaxSetbacks = 5
 
 // FileIDKey is the metadata key that holds a task's id in the team file it came from, a JSON string.
 const FileIDKey = "id"
@@ -125,6 +146,16 @@ type Hook struct {
 	Seconds int64  // timeout; 0 for the default
 }
 
+// Permissions say what the members of a team may do without asking, and who is asked about the rest.
+type Permissions struct {
+	Allow  []string // rules, as Claude Code writes them: Bash(go test:*), Edit, mcp__server__tool
+	Millis int64    // how long a request, and a plan, waits for its answer; 0 for [DefaultPatience]
+	Policy string   // who settles a teammate's request that no rule settles: user, lead, allow or deny; "" for user, and the lead where that is a person or a program of theirs
+}
+
+// PermissionPolicies are the values of [Permissions.Policy].
+var PermissionPolicies = []string{"user", "lead", "allow", "deny"}
+
 // Team is what holds for the team as a whole.
 type Team struct {
 	ID           string
@@ -137,9 +168,13 @@ type Team struct {
 	Budget       Budget
 	Exhausted    string // which budget was spent; "" while there is one left
 	Hooks        []Hook
+	Permissions  Permissions
+	HandoverAt   int64  // percent of a context at which a fresh session goes on for the full one; 0 for [DefaultHandoverAt]
 	Origin       string // path of the team file that it was made from, if any
 	OriginDigest string // SHA-256 of that file
 	Report       string // where the lead's report is, once there is one
+	ReportAsked  bool   // the lead was asked for its last words, and nothing new was begun since
+	LastWords    string // the lead's own report, when it was asked for
 	Usage        Usage  // of all members together
 	CreatedAt    Time
 	UpdatedAt    Time
@@ -149,10 +184,14 @@ type Team struct {
 // Member is the lead or a teammate.
 type Member struct {
 	Name           string
-	Agent          string // which agent is its session: shell, external, …
+	Agent          string // which agent is its session: shell, external, claude, …
 	Model          string
+	Program        string   // executable instead of the agent's own
+	Args           []string // added to the agent's arguments
+	Env            []string // NAME=value, added to its environment
 	Role           string
 	Prompt         string
+	Isolation      string // worktree: it works in a git worktree and on a branch of its own; "" for the team's directory
 	Status         MemberStatus
 	Incarnation    int64 // counts its sessions; control messages name the one they are for
 	PermissionMode string
@@ -162,6 +201,11 @@ type Member struct {
 	Lease          int64  // counts the leases; an older one has lost the member
 	Session        string // the agent's own id of its session, for resuming it
 	Summary        string // what it said it is doing, or why it ended
+	Note           string // for its next session: why that begins, and what the one before knew
+	Handover       string // why a fresh session is to go on for the present one; "" while none is
+	Setbacks       int64  // troubles in a row: turns that failed, and sessions that ended by themselves
+	RetryAt        Time   // it is left alone until then
+	Context        int64  // percent of its session's context that is full, by its own figures
 	JoinedAt       Time
 	Usage          Usage
 	Inbox          []int64 // seqs of the messages it was sent and not yet given, in order
@@ -176,6 +220,7 @@ type Plan struct {
 	Request  string // id of the last submission
 	Text     string // the plan, while it waits for an answer
 	Feedback string // the lead's, with a rejection
+	Deadline Time   // when the submission is rejected because nobody answered; 0 for never
 }
 
 // Shutdown is a request to a member to end.
@@ -241,6 +286,7 @@ type Message struct {
 	Body        string
 	Ref         string // id of the request that it belongs to
 	Incarnation int64  // of the recipient it is for; 0 for any
+	Quiet       bool   // it starts no turn: it is given with the next message that does
 	SentAt      Time
 
 	waiting int // recipients that were not given it yet
@@ -399,8 +445,12 @@ func (s *State) blockersOf(t *Task) []string {
 }
 
 // takes reports whether m may take t: it is meant for m by name, or for nobody else and for the role of m or any. A shell does nothing
-// but run a task's command, so what has none is left to others, unless it was given to the shell by name.
+// but run a task's command, so what has none is left to others, unless it was given to the shell by name. A lead that is an agent plans work
+// for others, so it is offered only what is its own.
 func (s *State) takes(m *Member, t *Task) bool {
+	if m.Name == s.team.Lead && m.Agent != External && t.Owner != m.Name {
+		return false
+	}
 	return t.Owner == m.Name || t.Owner == "" && (t.Role == "" || t.Role == m.Role) && (m.Agent != Shell || t.Run != "")
 }
 
@@ -473,3 +523,12 @@ func names(list []string) string {
 }
 
 func (t *Task) label() string { return fmt.Sprintf("task %s (%s)", t.ID, brief(t.Subject)) }
+
+// Held returns the tasks that the member has in progress.
+func (s *State) Held(member string) []Task {
+	var held []Task
+	for _, t := range s.holds(member) {
+		held = append(held, s.show(t))
+	}
+	return held
+}

@@ -13,6 +13,10 @@ const (
 	WantSession          WantKind = "session"           // a session runs for this incarnation of the member
 	WantDelivery         WantKind = "delivery"          // the messages Seqs are in that session
 	WantWork             WantKind = "work"              // the idle session looks at the task list: there is something for it
+	WantRetry            WantKind = "retry"             // the session goes on after its trouble Reason
+	WantAccess           WantKind = "access"            // the session may do by itself what the state says
+	WantHandover         WantKind = "handover"          // the session is ended, for Reason, and a fresh one goes on for it
+	WantExpirePlan       WantKind = "expire_plan"       // the plan Request is rejected because nobody answered
 	WantStop             WantKind = "stop"              // the session is ended, for Reason, and the member reported as stopped
 	WantExpirePermission WantKind = "expire_permission" // the request is answered as timed out
 	WantExpireShutdown   WantKind = "expire_shutdown"   // the member without a session is stopped
@@ -27,8 +31,8 @@ type Want struct {
 	Member      string
 	Incarnation int64
 	Seqs        []int64 // delivery: which messages, in order
-	Request     string  // expire_permission
-	Reason      string  // stop
+	Request     string  // expire_permission, expire_plan
+	Reason      string  // stop, retry, handover
 }
 
 // Wants returns what should be true at that time, always in the same order, and the time at which more may be due though nothing happens; 0 for never.
@@ -59,6 +63,9 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 		if !m.Status.Running() {
 			continue
 		}
+		if p := m.Plan; p.State == "submitted" && p.Deadline != 0 && due(p.Deadline) {
+			wants = append(wants, Want{Kind: WantExpirePlan, Key: "expire/" + p.Request, Member: m.Name, Request: p.Request})
+		}
 		ends := m.Shutdown.Request != "" && (m.Shutdown.Answer == "approved" || due(m.Shutdown.Deadline))
 		switch {
 		case ends && (m.Agent == External || m.Host == ""):
@@ -72,8 +79,12 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 				reason = "shut down at the deadline"
 			}
 			wants = append(wants, Want{Kind: WantStop, Key: "stop/" + m.Shutdown.Request, Member: m.Name, Incarnation: m.Incarnation, Reason: reason})
-		case s.team.Exhausted == "":
-			wants = append(wants, s.sessionWants(m)...)
+		case s.team.Exhausted == "" && m.Setbacks < MaxSetbacks:
+			patient := m.RetryAt != 0 && !due(m.RetryAt)
+			if m.Status == Spawning && m.Host == "" && patient {
+				break
+			}
+			wants = append(wants, s.sessionWants(m, patient)...)
 		}
 	}
 	return wants, next
@@ -91,6 +102,9 @@ func (s *State) Overdue(now Time) (due []Body) {
 		}
 	}
 	for i := range s.members {
+		if p := s.members[i].Plan; p.State == "submitted" && p.Deadline != 0 && p.Deadline <= now && s.members[i].Status.Running() {
+			due = append(due, &ExpirePlan{Request: p.Request})
+		}
 		if m := &s.members[i]; m.Shutdown.Request != "" && m.Shutdown.Deadline <= now && m.Status.Running() && (m.Agent == External || m.Host == "") {
 			due = append(due, &ExpireShutdown{Member: m.Name})
 		}
@@ -98,20 +112,53 @@ func (s *State) Overdue(now Time) (due []Body) {
 	return due
 }
 
-func (s *State) sessionWants(m *Member) []Want {
+// sessionWants is what the member's session is to have. One that is left alone after a trouble keeps its session, and gets nothing.
+func (s *State) sessionWants(m *Member, patient bool) []Want {
 	session := fmt.Sprintf("%s/%d", m.Name, m.Incarnation)
-	wants := []Want{{Kind: WantSession, Key: "session/" + session, Member: m.Name, Incarnation: m.Incarnation}}
+	want := func(kind WantKind, key string) Want {
+		return Want{Kind: kind, Key: fmt.Sprintf("%s/%s%s", kind, session, key), Member: m.Name, Incarnation: m.Incarnation}
+	}
+	wants := []Want{want(WantSession, "")}
 	if m.Status == Spawning {
 		return wants
 	}
-	if n := len(m.Inbox); n > 0 {
-		wants = append(wants, Want{Kind: WantDelivery, Key: fmt.Sprintf("delivery/%s/%d-%d", session, m.Inbox[0], m.Inbox[n-1]),
-			Member: m.Name, Incarnation: m.Incarnation, Seqs: slices.Clone(m.Inbox)})
+	if m.Handover != "" {
+		w := want(WantHandover, "")
+		w.Reason = m.Handover
+		return append(wants, w)
+	}
+	wants = append(wants, want(WantAccess, fmt.Sprintf("/%s/%t", m.PermissionMode, s.Writes(m.Name))))
+	if patient {
+		return wants
+	}
+	if m.Status == Blocked && m.RetryAt != 0 {
+		w := want(WantRetry, fmt.Sprintf("/%d", m.Setbacks))
+		w.Reason = m.Summary
+		wants = append(wants, w)
+	}
+	if n := len(m.Inbox); n > 0 && s.wakes(m) {
+		w := want(WantDelivery, fmt.Sprintf("/%d-%d", m.Inbox[0], m.Inbox[n-1]))
+		w.Seqs = slices.Clone(m.Inbox)
+		wants = append(wants, w)
 	}
 	if m.Status == Idle && m.Shutdown.Request == "" && s.AllowsTool(m.Name, "TaskClaim") == nil {
 		if t := s.next(m); t != nil {
-			wants = append(wants, Want{Kind: WantWork, Key: fmt.Sprintf("work/%s/%s/%d", session, t.ID, t.Fence), Member: m.Name, Incarnation: m.Incarnation})
+			wants = append(wants, want(WantWork, fmt.Sprintf("/%s/%d", t.ID, t.Fence)))
 		}
 	}
 	return wants
+}
+
+// wakes reports whether one of the messages in the inbox is worth a turn.
+func (s *State) wakes(m *Member) bool {
+	return slices.ContainsFunc(m.Inbox, func(seq int64) bool {
+		msg := s.messages[seq]
+		return msg != nil && !msg.Quiet
+	})
+}
+
+// Wakes reports whether the member has mail that is worth a turn.
+func (s *State) Wakes(member string) bool {
+	m := s.member(member)
+	return m != nil && s.wakes(m)
 }

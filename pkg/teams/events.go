@@ -37,6 +37,8 @@ type (
 	BudgetChanged   struct{ Budget Budget }
 	// BudgetExhausted names what is spent: tokens, cost or time.
 	BudgetExhausted struct{ What string }
+	ReportAsked     struct{} // of a lead that is an agent: all work is done
+	ReportGiven     struct{ Text string }
 )
 
 // What happens to members.
@@ -49,8 +51,19 @@ type (
 		Status  MemberStatus
 		Summary string
 	}
-	// MemberDetached says that the member's host is gone and another one is to start it again.
-	MemberDetached    struct{ Member, Reason string }
+	// MemberDetached says that the member's session is gone and another one is to go on: by resuming it, or a Fresh one.
+	MemberDetached struct {
+		Member, Reason string
+		Fresh          bool
+		Note           string // what the next session is told
+	}
+	// MemberTroubled says what kept the member from going on, Setbacks times in a row now, and when it is tried again. With Setbacks 0 that is forgotten.
+	MemberTroubled struct {
+		Member, Trouble, Text string // Trouble is login, limit, model, context, missing, crash or ""
+		Setbacks              int64
+		RetryAt               time.Time
+	}
+	HandoverRequested struct{ Member, Reason string } // a fresh session is to go on for the present one
 	MemberStopped     struct{ Member, Reason string } // as it was asked to
 	MemberFailed      struct{ Member, Reason string } // its session ended by itself
 	ModeChanged       struct{ Member, Mode string }
@@ -66,8 +79,11 @@ type (
 		Reason          string
 	}
 	ShutdownWithdrawn struct{ Member, Request string }
-	PlanSubmitted     struct{ Member, Request, Plan string }
-	PlanAnswered      struct {
+	PlanSubmitted     struct {
+		Member, Request, Plan string
+		Deadline              time.Time // when it is rejected because nobody answered; zero for never
+	}
+	PlanAnswered struct {
 		Member, Request string
 		Approved        bool
 		Feedback        string
@@ -78,6 +94,7 @@ type (
 	UsageReported      struct {
 		Member, Task string
 		Usage        Usage
+		Context      int // percent of the session's context that is full; 0 where the agent does not say
 	}
 	// HookRejected says that a hook rejected the same thing, Count times in a row now.
 	HookRejected struct {
@@ -134,6 +151,10 @@ func (TeamCleanedUp) fact()       {}
 func (DelegateChanged) fact()     {}
 func (BudgetChanged) fact()       {}
 func (BudgetExhausted) fact()     {}
+func (ReportAsked) fact()         {}
+func (ReportGiven) fact()         {}
+func (MemberTroubled) fact()      {}
+func (HandoverRequested) fact()   {}
 func (MemberSpawned) fact()       {}
 func (MemberStarted) fact()       {}
 func (MemberStatusChanged) fact() {}
@@ -206,10 +227,14 @@ func factOf(e team.Event, r *team.Record) Fact {
 		return BudgetChanged{budgetOf(e.Budget)}
 	case *team.BudgetExhausted:
 		return BudgetExhausted(*e)
+	case *team.ReportAsked:
+		return ReportAsked{}
+	case *team.ReportGiven:
+		return ReportGiven(*e)
 	case *team.HookRejected:
 		return HookRejected{e.Hook, e.Member, e.Task, e.Feedback, e.Count}
 	case *team.UsageReported:
-		return UsageReported{e.Member, e.Task, Usage(e.Usage)}
+		return UsageReported{e.Member, e.Task, Usage(e.Usage), int(e.Context)}
 	}
 	if fact := memberFact(e, r); fact != nil {
 		return fact
@@ -228,6 +253,10 @@ func memberFact(e team.Event, r *team.Record) Fact {
 		return MemberStatusChanged{e.Member, MemberStatus(e.Status), e.Summary}
 	case *team.MemberDetached:
 		return MemberDetached(*e)
+	case *team.MemberTroubled:
+		return MemberTroubled{e.Member, e.Trouble, e.Text, e.Setbacks, clock(e.RetryAt)}
+	case *team.HandoverRequested:
+		return HandoverRequested(*e)
 	case *team.MemberStopped:
 		return MemberStopped(*e)
 	case *team.MemberFailed:
@@ -241,7 +270,7 @@ func memberFact(e team.Event, r *team.Record) Fact {
 	case *team.ShutdownWithdrawn:
 		return ShutdownWithdrawn(*e)
 	case *team.PlanSubmitted:
-		return PlanSubmitted(*e)
+		return PlanSubmitted{e.Member, e.Request, e.Plan, clock(e.Deadline)}
 	case *team.PlanAnswered:
 		return PlanAnswered(*e)
 	case *team.PermissionRequested:

@@ -106,6 +106,8 @@ type Member struct {
 	Shutdown       string // id of the request to end that waits for it; "" for none
 	Session        string // the agent's own id of its session, for resuming it
 	Summary        string // what it said it is doing, or why it ended
+	Context        int    // percent of its session's context that is full; 0 where the agent does not say
+	Isolation      string // worktree: it works in a git worktree and on a branch of its own
 	Undelivered    int    // messages that wait for it
 	JoinedAt       time.Time
 	Usage          Usage
@@ -113,11 +115,12 @@ type Member struct {
 
 // Plan is the approval of a member's plan.
 type Plan struct {
-	Required bool   // it may write nothing before a plan is approved
-	State    string // "", submitted, approved or rejected
-	Request  string // id of the last submission
-	Text     string // the plan, while it waits for an answer
-	Feedback string // the lead's answer
+	Required bool      // it may write nothing before a plan is approved
+	State    string    // "", submitted, approved or rejected
+	Request  string    // id of the last submission
+	Text     string    // the plan, while it waits for an answer
+	Feedback string    // the lead's answer
+	Deadline time.Time // when the submission is rejected because nobody answered; zero for never
 }
 
 // Task is a piece of work on the team's list.
@@ -212,8 +215,8 @@ func (b Budget) core() team.Budget {
 
 func memberOf(m team.Member) Member {
 	return Member{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt, Status: MemberStatus(m.Status),
-		Incarnation: m.Incarnation, PermissionMode: m.PermissionMode, Plan: Plan(m.Plan), Shutdown: m.Shutdown.Request,
-		Session: m.Session, Summary: m.Summary, Undelivered: len(m.Inbox), JoinedAt: clock(m.JoinedAt), Usage: Usage(m.Usage)}
+		Incarnation: m.Incarnation, PermissionMode: m.PermissionMode, Plan: Plan{m.Plan.Required, m.Plan.State, m.Plan.Request, m.Plan.Text, m.Plan.Feedback, clock(m.Plan.Deadline)}, Shutdown: m.Shutdown.Request,
+		Session: m.Session, Summary: m.Summary, Context: int(m.Context), Isolation: m.Isolation, Undelivered: len(m.Inbox), JoinedAt: clock(m.JoinedAt), Usage: Usage(m.Usage)}
 }
 
 func taskOf(t team.Task) Task {

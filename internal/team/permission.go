@@ -1,0 +1,211 @@
+package team
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+)
+
+// readers are the tools, by Claude Code's names, that change nothing: what a member may use while its plan waits for approval.
+var readers = []string{"Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoRead", "TodoWrite", "ToolSearch", "ExitPlanMode", "Skill",
+	"ListMcpResourcesTool", "ReadMcpResourceTool"}
+
+// TeamTools are the tools that the team gives its members.
+var TeamTools = []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskClaim", "SendMessage", "Broadcast", "ReadMessages", "SpawnTeammate",
+	"ShutdownTeammate", "RespondToShutdown", "SubmitPlan", "RespondToPlan", "RespondToPermission", "TeamStatus", "CleanupTeam"}
+
+// editors are the tools that change files and nothing else, which the mode acceptEdits lets pass.
+var editors = []string{"Edit", "Write", "MultiEdit", "NotebookEdit"}
+
+// Gate says whether the rules of the team forbid the member a tool, whatever anybody allows: delegate mode, and a plan that is not
+// approved. Tools have Claude Code's names, those of the team their own.
+func (s *State) Gate(member, tool string) error {
+	if err := s.AllowsTool(member, tool); err != nil {
+		return err
+	}
+	if s.Writes(member) || slices.Contains(readers, tool) || slices.Contains(TeamTools, tool) {
+		return nil
+	}
+	m := s.member(member)
+	if m == nil {
+		return refuse(NotFound, "no member named %q", brief(member))
+	}
+	if m.Plan.State == "submitted" {
+		return refuse(Denied, "%s may change nothing before its plan is approved, and %s has not answered yet: end the turn, and the answer comes as a message", member, s.team.Lead)
+	}
+	return refuse(Denied, "%s may change nothing before its plan is approved, and %s could: look around with tools that only read, then submit a plan with SubmitPlan", member, brief(tool))
+}
+
+// ruling settles a request without asking anybody, where the rules do; else its outcome is "".
+func (d *decision) ruling(m *Member, tool, input string) (outcome, reason string) {
+	if err := d.Gate(m.Name, tool); err != nil {
+		return "denied", err.Error()
+	}
+	p := &d.team.Permissions
+	switch {
+	case m.PermissionMode == "bypassPermissions":
+		return "allowed", "permissions are skipped"
+	case m.PermissionMode == "acceptEdits" && slices.Contains(editors, tool):
+		return "allowed", "edits are accepted"
+	case slices.ContainsFunc(p.Allow, func(rule string) bool { return ruleAllows(rule, tool, input, d.team.Dir) }):
+		return "allowed", "a rule of the team allows it"
+	case m.PermissionMode == "dontAsk":
+		return "denied", m.Name + " is in mode dontAsk"
+	case p.Policy == "allow":
+		return "allowed", "the policy of the team"
+	case p.Policy == "deny":
+		return "denied", "the policy of the team; what is needed nevertheless can be asked of " + d.team.Lead + " with a message"
+	}
+	return "", ""
+}
+
+// Patience is how long a request waits for its answer, in milliseconds.
+func (p *Permissions) Patience() Time {
+	if p.Millis > 0 {
+		return Time(p.Millis)
+	}
+	return DefaultPatience
+}
+
+// check refuses permissions that mean nothing.
+func (p *Permissions) check() error {
+	if p.Policy != "" {
+		if err := oneOf("permission policy", p.Policy, PermissionPolicies); err != nil {
+			return err
+		}
+	}
+	if p.Millis < 0 {
+		return refuse(Invalid, "a permission request cannot wait for a negative time")
+	}
+	for _, rule := range p.Allow {
+		if err := limit(text{"permission rule", rule, MaxSubject}); err != nil {
+			return err
+		}
+		if tool, _, patterned := splitRule(rule); tool == "" || strings.ContainsAny(tool, " \t\n*?") && !strings.HasPrefix(tool, "mcp__") || strings.Contains(rule, "(") && !patterned {
+			return refuse(Invalid, "%q is no permission rule; it is like Edit, Bash(go test:*), Read(docs/**) or mcp__server__tool", brief(rule))
+		}
+	}
+	return nil
+}
+
+// splitRule takes Tool(pattern) apart.
+func splitRule(rule string) (tool, pattern string, patterned bool) {
+	tool, rest, found := strings.Cut(rule, "(")
+	if !found {
+		return rule, "", false
+	}
+	pattern, patterned = strings.CutSuffix(rest, ")")
+	return tool, pattern, patterned
+}
+
+// ruleAllows reports whether the rule, in Claude Code's syntax, allows the tool with that input.
+func ruleAllows(rule, tool, input, dir string) bool {
+	name, pattern, patterned := splitRule(rule)
+	if server, isServer := strings.CutPrefix(name, "mcp__"); isServer && !patterned {
+		server = strings.TrimSuffix(server, "__*")
+		return name == tool || !strings.Contains(server, "__") && strings.HasPrefix(tool, "mcp__"+server+"__")
+	}
+	if name != tool && !(name == "Edit" && slices.Contains(editors, tool)) {
+		return false
+	}
+	if !patterned || pattern == "*" {
+		return true
+	}
+	var given struct {
+		Command  string `json:"command"`
+		FilePath string `json:"file_path"`
+		Path     string `json:"path"`
+		URL      string `json:"url"`
+	}
+	if json.Unmarshal([]byte(input), &given) != nil {
+		return false
+	}
+	if tool == "Bash" {
+		return commandMatches(pattern, given.Command)
+	}
+	if host, ok := strings.CutPrefix(pattern, "domain:"); ok {
+		return tool == "WebFetch" && hostOf(given.URL) == host
+	}
+	file := given.FilePath
+	if file == "" {
+		file = given.Path
+	}
+	return file != "" && pathMatches(pattern, file, dir)
+}
+
+// commandMatches reports whether a shell command is what the pattern allows: prefix:* is the words of prefix with anything behind them, else it
+// is the command itself, in which * stands for anything. A command that is more than one is never what a pattern with a * allows.
+func commandMatches(pattern, command string) bool {
+	command = strings.TrimSpace(command)
+	if command == pattern {
+		return true
+	}
+	if command == "" || strings.ContainsAny(command, ";&|`$<>()\n\r\\") {
+		return false
+	}
+	if prefix, ok := strings.CutSuffix(pattern, ":*"); ok {
+		return command == prefix || strings.HasPrefix(command, prefix+" ")
+	}
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 || !strings.HasPrefix(command, parts[0]) {
+		return false
+	}
+	command = command[len(parts[0]):]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(command, part)
+		if i < 0 {
+			return false
+		}
+		command = command[i+len(part):]
+	}
+	return strings.HasSuffix(command, parts[len(parts)-1])
+}
+
+// pathMatches reports whether the file is what the pattern allows: a path from the team's directory, or with // in front from the root, in which
+// ** stands for any folders.
+func pathMatches(pattern, file, dir string) bool {
+	if !path.IsAbs(file) {
+		file = path.Join(dir, file)
+	}
+	file = path.Clean(file)
+	switch {
+	case strings.HasPrefix(pattern, "//"):
+		pattern = pattern[1:]
+	default:
+		pattern = path.Join(dir, pattern)
+	}
+	return segmentsMatch(strings.Split(path.Clean(pattern), "/"), strings.Split(file, "/"))
+}
+
+func segmentsMatch(pattern, file []string) bool {
+	for i, p := range pattern {
+		if p == "**" {
+			for skip := i; skip <= len(file); skip++ {
+				if segmentsMatch(pattern[i+1:], file[skip:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if i >= len(file) {
+			return false
+		}
+		if ok, err := path.Match(p, file[i]); err != nil || !ok {
+			return false
+		}
+	}
+	return len(pattern) == len(file)
+}
+
+func hostOf(url string) string {
+	_, rest, _ := strings.Cut(url, "://")
+	end := strings.IndexAny(rest, "/?#:@")
+	if end >= 0 {
+		if rest[end] == '@' { // a name before the host could pass for it
+			return ""
+		}
+		rest = rest[:end]
+	}
+	return rest
+}
