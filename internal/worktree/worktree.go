@@ -1,0 +1,218 @@
+// Package worktree gives a member a git worktree and a branch of its own, and brings its work back.
+//
+// # Authority
+//
+// The package decides how isolation looks in git. It touches the worktree that it made, that one's branch, and, when it merges, the branch that is
+// checked out in the team's directory. It pushes nothing, runs no hooks of the repository, and deletes no commit.
+//
+// # States
+//
+//	nothing ──Add──▶ worktree on its branch ──Finish──▶ merged, worktree and branch gone
+//	                                           └──────▶ left: the branch stays, with all that was done on it
+//
+// # Guarantees
+//
+//   - Add of a worktree that is there already goes on with it as it is, whoever was killed in between.
+//   - Finish loses nothing: what was not committed is committed on the branch first, and a branch that does not merge cleanly stays as it is, with
+//     the merge undone.
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cadre/internal/proc"
+)
+
+// Place is a member's worktree.
+type Place struct {
+	Repo   string // directory in the repository's own work tree, which the branch starts from and goes back to
+	Dir    string // of the worktree
+	Branch string
+}
+
+// Result is what became of a member's work.
+type Result struct {
+	Merged bool
+	Left   string // why the branch was left as it is; "" when it was merged, or there was nothing on it
+}
+
+const (
+	gitTimeout   = time.Minute
+	lockPatience = 10 * time.Second // for another git command in the same repository
+	lockPause    = 100 * time.Millisecond
+)
+
+// Add makes the worktree, on a new branch that starts at the repository's HEAD, or goes on with the one that is there. It returns the directory to
+// work in, which is below Dir when Repo is below the top of its repository.
+func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
+	g := git{procs, p.Repo}
+	prefix, err := g.run(ctx, "rev-parse", "--show-prefix")
+	if err != nil {
+		return "", fmt.Errorf("%s is not in a git repository: %w", p.Repo, err)
+	}
+	if _, err := g.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+		return "", fmt.Errorf("the repository of %s has no commit yet that a branch could start from; commit something first", p.Repo)
+	}
+	work := filepath.Join(p.Dir, filepath.FromSlash(prefix))
+	if there, err := (git{procs, p.Dir}).run(ctx, "symbolic-ref", "--short", "HEAD"); err == nil {
+		if there != p.Branch {
+			return "", fmt.Errorf("%s is there already and on the branch %s, not on %s", p.Dir, there, p.Branch)
+		}
+		return work, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(p.Dir), 0o700); err != nil {
+		return "", err
+	}
+	if _, err := g.run(ctx, "worktree", "prune"); err != nil {
+		return "", err
+	}
+	args := []string{"worktree", "add", "--quiet"}
+	if _, err := g.run(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+p.Branch); err == nil {
+		args = append(args, p.Dir, p.Branch)
+	} else {
+		args = append(args, "-b", p.Branch, p.Dir, "HEAD")
+	}
+	if _, err := g.run(ctx, args...); err != nil {
+		return "", err
+	}
+	return work, nil
+}
+
+// Changed returns the files below dir that differ from the last commit, in git's order.
+func Changed(ctx context.Context, procs *proc.Register, dir string) ([]string, error) {
+	out, err := git{procs, dir}.run(ctx, "status", "--porcelain", "--no-renames", "--", ".")
+	if err != nil || out == "" {
+		return nil, err
+	}
+	var files []string
+	for line := range strings.SplitSeq(out, "\n") {
+		if _, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			files = append(files, strings.TrimSpace(name))
+		}
+	}
+	return files, nil
+}
+
+// Finish commits what the member left uncommitted, merges its branch into the one that is checked out in Repo, and removes worktree and branch.
+// Where that does not go cleanly the branch stays, and Result says why. The worktree is gone in either case, unless there is an error.
+func Finish(ctx context.Context, procs *proc.Register, p Place, message string) (Result, error) {
+	if _, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
+		return Result{}, nil
+	}
+	home, there := git{procs, p.Repo}, git{procs, p.Dir}
+	top, err := there.run(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return Result{}, err
+	}
+	there.dir = top
+	left, err := there.run(ctx, "status", "--porcelain")
+	if err != nil {
+		return Result{}, err
+	}
+	if left != "" {
+		if _, err := there.run(ctx, "add", "--all"); err != nil {
+			return Result{}, err
+		}
+		if _, err := there.run(ctx, "commit", "--quiet", "--no-verify", "-m", message); err != nil {
+			return Result{}, err
+		}
+	}
+	result, err := merge(ctx, home, p.Branch, message)
+	if err != nil {
+		return Result{}, err
+	}
+	if _, err := home.run(ctx, "worktree", "remove", "--force", top); err != nil {
+		return result, err
+	}
+	if result.Left == "" {
+		_, err = home.run(ctx, "branch", "--quiet", "-D", p.Branch)
+	}
+	return result, err
+}
+
+func merge(ctx context.Context, home git, branch, message string) (Result, error) {
+	ahead, err := home.run(ctx, "rev-list", "--count", "HEAD.."+branch)
+	if err != nil {
+		return Result{}, err
+	}
+	if ahead == "0" {
+		return Result{}, nil
+	}
+	if _, err := home.run(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
+		return Result{Left: "no branch is checked out in " + home.dir}, nil
+	}
+	_, failure := home.run(ctx, "merge", "--quiet", "--no-ff", "--no-verify", "-m", message, branch)
+	if failure == nil {
+		return Result{Merged: true}, nil
+	}
+	why := failure.Error()
+	if conflicts, err := home.run(ctx, "diff", "--name-only", "--diff-filter=U"); err == nil && conflicts != "" {
+		why = "conflicts in " + strings.ReplaceAll(conflicts, "\n", ", ")
+	}
+	if _, err := home.run(ctx, "rev-parse", "--verify", "--quiet", "MERGE_HEAD"); err == nil {
+		if _, err := home.run(ctx, "merge", "--abort"); err != nil {
+			return Result{}, fmt.Errorf("a merge of %s into %s was begun and cannot be undone: %w", branch, home.dir, err)
+		}
+	}
+	return Result{Left: why}, nil
+}
+
+// git runs in one directory.
+type git struct {
+	procs *proc.Register
+	dir   string
+}
+
+// run returns what the command printed, without space around it. It waits for other git commands that hold the repository's locks.
+func (g git) run(ctx context.Context, args ...string) (string, error) {
+	waiting, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	for {
+		out, err := g.try(ctx, args)
+		if err == nil || !strings.Contains(err.Error(), ".lock': File exists") {
+			return out, err
+		}
+		select {
+		case <-waiting.Done():
+			return out, err
+		case <-time.After(lockPause):
+		}
+	}
+}
+
+func (g git) try(ctx context.Context, args []string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git %s took longer than %s", args[0], gitTimeout))
+	defer cancel()
+	var out, errs proc.Capture
+	// No hook of the repository runs: these commits and checkouts are cadre's, not the person's. A name to commit under may be missing in CI.
+	all := append([]string{"git", "-C", g.dir, "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false"}, args...)
+	env := append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C", "GIT_EDITOR=true")
+	if os.Getenv("GIT_AUTHOR_NAME") == "" && (args[0] == "commit" || args[0] == "merge") && !g.identified(ctx) {
+		env = append(env, "GIT_AUTHOR_NAME=cadre", "GIT_AUTHOR_EMAIL=cadre@localhost", "GIT_COMMITTER_NAME=cadre", "GIT_COMMITTER_EMAIL=cadre@localhost")
+	}
+	exit, err := g.procs.Run(ctx, proc.Cmd{Args: all, Env: env, Stdout: &out, Stderr: &errs}, proc.Ladder{})
+	if err != nil {
+		return "", err
+	}
+	if exit.Code != 0 {
+		words := strings.TrimSpace(errs.String())
+		if words == "" {
+			words = exit.String()
+		}
+		return strings.TrimSpace(out.String()), fmt.Errorf("git %s: %s", args[0], words)
+	}
+	return strings.TrimRight(out.String(), " \n"), nil
+}
+
+// identified reports whether git knows whom to name in a commit.
+func (g git) identified(ctx context.Context) bool {
+	_, err := g.try(ctx, []string{"config", "user.email"})
+	return err == nil
+}

@@ -1,0 +1,200 @@
+package worktree_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"cadre/internal/proc"
+	"cadre/internal/worktree"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// repository is a real one, with one commit.
+type repository struct {
+	t     *testing.T
+	ctx   context.Context
+	procs *proc.Register
+	place worktree.Place
+}
+
+func newRepository(t *testing.T) *repository {
+	t.Helper()
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	procs, err := proc.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { procs.Close(context.Background()) })
+	dir := t.TempDir()
+	r := &repository{t, ctx, procs, worktree.Place{Repo: filepath.Join(dir, "repo"), Dir: filepath.Join(dir, "trees", "ann"), Branch: "cadre/demo/ann"}}
+	if err := os.Mkdir(r.place.Repo, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.git("init", "-q", "-b", "main")
+	r.git("config", "user.email", "ann@example.org")
+	r.git("config", "user.name", "ann")
+	return r
+}
+
+func (r *repository) git(args ...string) string {
+	r.t.Helper()
+	var out proc.Capture
+	exit, err := r.procs.Run(r.ctx, proc.Cmd{Args: append([]string{"git"}, args...), Dir: r.place.Repo, Stdout: &out, Stderr: &out}, proc.Ladder{})
+	if err != nil || exit.Code != 0 {
+		r.t.Fatalf("git %v: %v %v\n%s", args, exit, err, out.String())
+	}
+	return strings.TrimSpace(out.String())
+}
+
+func (r *repository) write(dir, name, text string) {
+	r.t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *repository) commit(name, text string) {
+	r.t.Helper()
+	r.write(r.place.Repo, name, text)
+	r.git("add", "-A")
+	r.git("commit", "-q", "-m", name)
+}
+
+func (r *repository) add() string {
+	r.t.Helper()
+	dir, err := worktree.Add(r.ctx, r.procs, r.place)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return dir
+}
+
+func (r *repository) finish() worktree.Result {
+	r.t.Helper()
+	result, err := worktree.Finish(r.ctx, r.procs, r.place, "Work of ann")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := os.Stat(r.place.Dir); err == nil {
+		r.t.Error("the worktree is still there")
+	}
+	return result
+}
+
+func TestWorkComesHome(t *testing.T) {
+	r := newRepository(t)
+	r.commit("a.txt", "one\n")
+	dir := r.add()
+	r.write(dir, "b.txt", "two\n")
+	r.write(r.place.Repo, "c.txt", "the person's own, not committed\n")
+	if again := r.add(); again != dir {
+		t.Errorf("added again it is %s, not %s", again, dir)
+	}
+	if files, err := worktree.Changed(r.ctx, r.procs, dir); err != nil || !slices.Equal(files, []string{"b.txt"}) {
+		t.Errorf("changed: %v, %v", files, err)
+	}
+	if result := r.finish(); !result.Merged || result.Left != "" {
+		t.Errorf("%+v", result)
+	}
+	if got := r.git("show", "HEAD:b.txt"); got != "two" {
+		t.Errorf("b.txt is %q", got)
+	}
+	if branches := r.git("branch", "--list", "cadre/*"); branches != "" {
+		t.Errorf("left: %s", branches)
+	}
+	if status := r.git("status", "--porcelain"); status != "?? c.txt" {
+		t.Errorf("the person's work tree: %s", status)
+	}
+	if again := r.finish(); again != (worktree.Result{}) {
+		t.Errorf("finished twice: %+v", again)
+	}
+}
+
+func TestNothingDone(t *testing.T) {
+	r := newRepository(t)
+	r.commit("a.txt", "one\n")
+	r.add()
+	before := r.git("rev-parse", "HEAD")
+	if result := r.finish(); result != (worktree.Result{}) {
+		t.Errorf("%+v", result)
+	}
+	if after := r.git("rev-parse", "HEAD"); after != before {
+		t.Error("there is a commit for nothing")
+	}
+}
+
+func TestConflictStaysOnItsBranch(t *testing.T) {
+	r := newRepository(t)
+	r.commit("a.txt", "one\n")
+	dir := r.add()
+	r.write(dir, "a.txt", "ann's\n")
+	r.commit("a.txt", "somebody else's\n")
+	result := r.finish()
+	if result.Merged || !strings.Contains(result.Left, "a.txt") {
+		t.Errorf("%+v", result)
+	}
+	if got := r.git("show", "cadre/demo/ann:a.txt"); got != "ann's" {
+		t.Errorf("on the branch a.txt is %q", got)
+	}
+	if status := r.git("status", "--porcelain"); status != "" {
+		t.Errorf("the merge was not undone: %s", status)
+	}
+}
+
+// What the person has not committed is never overwritten by a merge.
+func TestTheDirectoryIsInUse(t *testing.T) {
+	r := newRepository(t)
+	r.commit("a.txt", "one\n")
+	dir := r.add()
+	r.write(dir, "a.txt", "ann's\n")
+	r.write(r.place.Repo, "a.txt", "the person's\n")
+	if result := r.finish(); result.Merged || result.Left == "" {
+		t.Errorf("%+v", result)
+	}
+	if text, _ := os.ReadFile(filepath.Join(r.place.Repo, "a.txt")); string(text) != "the person's\n" {
+		t.Errorf("a.txt is %q", text)
+	}
+}
+
+func TestSubdirectory(t *testing.T) {
+	r := newRepository(t)
+	r.commit("sub/a.txt", "one\n")
+	r.place.Repo = filepath.Join(r.place.Repo, "sub")
+	dir := r.add()
+	if _, err := os.Stat(filepath.Join(dir, "a.txt")); err != nil {
+		t.Error(err)
+	}
+	r.place.Dir = dir
+	r.write(dir, "b.txt", "two\n")
+	if result := r.finish(); !result.Merged {
+		t.Errorf("%+v", result)
+	}
+	if got := r.git("show", "HEAD:sub/b.txt"); got != "two" {
+		t.Errorf("b.txt is %q", got)
+	}
+}
+
+func TestNoRepository(t *testing.T) {
+	r := newRepository(t)
+	if _, err := worktree.Add(r.ctx, r.procs, r.place); err == nil || !strings.Contains(err.Error(), "no commit yet") {
+		t.Errorf("without a commit: %v", err)
+	}
+	r.place.Repo = t.TempDir()
+	if _, err := worktree.Add(r.ctx, r.procs, r.place); err == nil || !strings.Contains(err.Error(), "not in a git repository") {
+		t.Errorf("outside of a repository: %v", err)
+	}
+}
