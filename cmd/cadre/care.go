@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -128,7 +129,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			checks := []check{a.checkFolder("teams", a.home.Root, true), a.checkFolder("Claude Code's folder", a.home.Claude, false)}
 			checks = append(checks, checkProgram(c.Context(), "/bin/sh", true, "-c", "echo runs the commands of tasks"), checkProgram(c.Context(), "git", false, "--version"))
-			checks = append(checks, check{Name: "agents", OK: true, Detail: team.Shell + ", " + team.External})
+			checks = append(checks, checkAgents(c.Context())...)
 			healthy := true
 			for _, c := range checks {
 				healthy = healthy && (c.OK || !c.Needed)
@@ -171,6 +172,23 @@ func (a *app) checkFolder(name, dir string, needed bool) check {
 	}
 	c.OK = true
 	return c
+}
+
+// checkAgents looks for the coding agents, all at once: each takes a while to say its version.
+func checkAgents(ctx context.Context) []check {
+	checks := make([]check, len(models))
+	var asking sync.WaitGroup
+	for i, name := range models {
+		asking.Go(func() {
+			p := probe(ctx, name)
+			checks[i] = check{Name: name, OK: p.Program != "" && p.Missing == "", Detail: p.Missing}
+			if p.Program != "" {
+				checks[i].Detail = strings.Join(append([]string{p.Version, p.Program}, p.Can...), ", ") + prefix("; ", p.Missing)
+			}
+		})
+	}
+	asking.Wait()
+	return append(checks, check{Name: team.Shell, OK: true, Detail: "runs the commands of tasks"}, check{Name: team.ACP + "COMMAND", OK: true, Detail: "any agent that speaks the Agent Client Protocol"})
 }
 
 func checkProgram(ctx context.Context, program string, needed bool, args ...string) check {

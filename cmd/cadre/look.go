@@ -147,18 +147,59 @@ func (a *app) statusCommand() *cobra.Command {
 				}
 				fmt.Fprint(w, "\n\n")
 				var t show.Table
-				t.Row("MEMBER", "AGENT", "ROLE", "STATUS", "MAIL", "WORKS ON")
+				t.Row("MEMBER", "AGENT", "ROLE", "STATUS", "MAIL", "TOKENS", "COST", "CONTEXT", "WORKS ON")
 				for _, m := range all.Members {
 					works := held[m.Name]
 					if works == "" {
 						works = m.Summary
 					}
-					t.Row(m.Name, m.Agent, m.Role, string(m.Status), fmt.Sprint(len(m.Inbox)), works)
+					t.Row(m.Name, m.Agent, m.Role, string(m.Status), fmt.Sprint(len(m.Inbox)), tokens(m.Usage), cost(m.Usage), percent(m.Context), works)
 				}
-				return t.Write(w)
+				if err := t.Write(w); err != nil {
+					return err
+				}
+				return writeWaiting(w, o.Name, all.Members, all.Permissions)
 			})
 		},
 	}
+}
+
+// writeWaiting lists what waits for an answer, and how to give it.
+func writeWaiting(w io.Writer, name string, members []team.Member, permissions []team.Permission) error {
+	for _, p := range permissions {
+		if _, err := fmt.Fprintf(w, "\n%s asks to use %s: %s\n  cadre permit %s %s, or with --deny\n", p.Member, show.Clean(p.Tool), show.Clean(p.Input), name, p.Request); err != nil {
+			return err
+		}
+	}
+	for _, m := range members {
+		if m.Plan.State == "submitted" && m.Status.Running() {
+			if _, err := fmt.Fprintf(w, "\n%s waits for the approval of its plan\n  cadre plan %s %s\n", m.Name, name, m.Plan.Request); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func tokens(u team.Usage) string {
+	if u.Tokens() == 0 {
+		return ""
+	}
+	return fmt.Sprint(u.Tokens())
+}
+
+func cost(u team.Usage) string {
+	if u.CostMicroUSD == 0 {
+		return ""
+	}
+	return fmt.Sprintf("$%.4f", float64(u.CostMicroUSD)/1e6)
+}
+
+func percent(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d%%", n)
 }
 
 func hasSessions(members []team.Member) bool {

@@ -66,10 +66,12 @@ func newRoot(context.Context) *cobra.Command {
 		return usage{fmt.Errorf("%w; see: %s --help", err, c.CommandPath())}
 	})
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON value instead of text")
-	root.AddGroup(&cobra.Group{ID: "team", Title: "Teams:"}, &cobra.Group{ID: "work", Title: "Work in a team:"}, &cobra.Group{ID: "care", Title: "Care:"})
+	root.AddGroup(&cobra.Group{ID: "team", Title: "Teams:"}, &cobra.Group{ID: "lead", Title: "Lead a team:"}, &cobra.Group{ID: "work", Title: "Work in a team:"}, &cobra.Group{ID: "care", Title: "Care:"})
 	group(root, "team", a.runCommand(), a.lsCommand(), a.statusCommand(), a.logCommand(), a.createCommand(), a.spawnCommand(), a.shutdownCommand(), a.cleanupCommand(), a.hostCommand())
-	group(root, "work", a.taskCommand(), a.sendCommand(), a.broadcastCommand(), a.inboxCommand())
+	group(root, "lead", a.permitCommand(), a.planCommand(), a.modeCommand(), a.delegateCommand(), a.handoverCommand(), a.budgetCommand())
+	group(root, "work", a.taskCommand(), a.sendCommand(), a.broadcastCommand(), a.inboxCommand(), a.mcpCommand())
 	group(root, "care", a.fsckCommand(), a.trustCommand(), a.doctorCommand(), a.versionCommand())
+	root.AddCommand(a.geminiHookCommand())
 	return root
 }
 

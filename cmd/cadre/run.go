@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,9 +23,13 @@ import (
 func (a *app) runCommand() *cobra.Command {
 	var dir, report string
 	var timeout time.Duration
+	var g goal
 	c := &cobra.Command{
-		Use: "run FILE", Short: "Run a team file to its end", Args: exactly(1),
+		Use: "run FILE | run \"GOAL\"", Short: "Run a team file, or a goal, to its end", Args: exactly(1),
 		Long: `Run a team file to its end: create the team, run its teammates, and write the lead's report.
+
+With a goal instead of a file an agent leads: it plans tasks, spawns teammates, and answers with the report when all is done. Which agent,
+and which model, is said with --agent and --model; without --agent it is the first one that is installed (cadre doctor).
 
 Killed or interrupted, the same command goes on where it stopped: completed tasks are not done again, and failed ones are
 tried anew. A team that is complete is put away under its id, and the file begins again.
@@ -33,7 +38,7 @@ Exit status 0: every task is completed. 1: some are not, for the reason that is 
 With --json every record is printed as it happens, one a line, and the result last.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			stays()
-			o := run.Options{Home: a.home, Report: report, Log: a.note, Hooks: a.hooks(nil), Project: a.projector, Agents: agents()}
+			o := run.Options{Home: a.home, Report: report, Log: a.note, Hooks: a.hooks(nil), Project: a.projector, Agent: agentOf, Relay: relayCommand(), Role: a.role}
 			var err error
 			if t := a.teammateOf(c.Context()); t != "" {
 				return &team.Error{Code: team.Denied, Text: fmt.Sprintf("%s is a teammate of team %s, and a teammate cannot create a team; ask the lead with a message", a.actor(t, ""), t)}
@@ -41,15 +46,19 @@ With --json every record is printed as it happens, one a line, and the result la
 			if o.Dir, err = workDir(dir); err != nil {
 				return err
 			}
-			if o.Path, err = filepath.Abs(args[0]); err != nil {
+			if isFile(args[0]) {
+				if g.given(c) {
+					return usage{errors.New("a team file says itself who leads and works; leave --agent, --members, --model and the like out")}
+				}
+				o.File, o.Path, err = a.teamFile(args[0])
+			} else {
+				o.File, err = g.file(c.Context(), args[0], o.Dir)
+				o.Path = "goal:" + o.Dir
+			}
+			if err != nil {
 				return err
 			}
-			if real, err := filepath.EvalSymlinks(o.Path); err == nil {
-				o.Path = real
-			}
-			if o.File, err = a.teamFile(args[0]); err != nil {
-				return err
-			}
+			o.Offers = offers(o.File.Leader.Agent)
 			if report != "" {
 				if o.Report, err = filepath.Abs(report); err != nil {
 					return err
@@ -67,19 +76,32 @@ With --json every record is printed as it happens, one a line, and the result la
 	c.Flags().StringVar(&dir, "dir", ".", "directory that the team works in")
 	c.Flags().StringVar(&report, "report", "", "where the report goes; by default where the file says, else NAME-report.md in the directory")
 	c.Flags().DurationVar(&timeout, "timeout", 0, "end the run after this time, for example 30m")
+	g.flags(c)
 	return c
 }
 
-func (a *app) teamFile(path string) (*teamfile.File, error) {
-	data, err := os.ReadFile(path)
+// teamFile reads a team file, and returns its path as the same file has it however it is named.
+func (a *app) teamFile(name string) (*teamfile.File, string, error) {
+	data, err := os.ReadFile(name)
 	if err != nil {
-		return nil, usage{fmt.Errorf("the team file cannot be read: %w", err)}
+		return nil, "", usage{fmt.Errorf("the team file cannot be read: %w", err)}
 	}
-	f, err := teamfile.Parse(data, path, []teamfile.Agent{{Name: team.Shell, CommandsOnly: true}, {Name: team.External}})
+	agents := []teamfile.Agent{{Name: team.Shell, CommandsOnly: true}, {Name: team.External}}
+	for _, model := range models {
+		agents = append(agents, teamfile.Agent{Name: model})
+	}
+	f, err := teamfile.Parse(data, name, append(agents, teamfile.Agent{Name: team.ACP}))
 	if err != nil {
-		return nil, usage{err}
+		return nil, "", usage{err}
 	}
-	return f, nil
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return nil, "", err
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return f, path, nil
 }
 
 // result is what run prints last with --json.
@@ -96,7 +118,12 @@ type result struct {
 
 func (a *app) run(ctx context.Context, o run.Options) error {
 	p := &progress{app: a, live: !a.json && term.IsTerminal(int(os.Stdout.Fd()))}
-	o.Began, o.Saw, o.Log = p.began, p.saw, p.note
+	asker := newAsker(a, p)
+	o.Began, o.Log = p.began, p.note
+	o.Saw = func(r *team.Record, d *desk.Desk) {
+		p.saw(r, d)
+		asker.saw(ctx, r, d)
+	}
 	r, err := run.Run(ctx, o)
 	p.clear()
 	if err != nil {
@@ -177,6 +204,17 @@ func headline(e team.Event, r *team.Record, d *desk.Desk) string {
 		return fmt.Sprintf("✗ %s  %s: %s", e.By, task(e.Task).Subject, e.Reason)
 	case *team.TaskReleased:
 		return fmt.Sprintf("↺ %s: %s", task(e.Task).Subject, e.Reason)
+	case *team.MemberSpawned:
+		return fmt.Sprintf("+ %s (%s)", e.Member.Name, e.Member.Agent)
+	case *team.TaskCreated:
+		return fmt.Sprintf("· task %s  %s", e.Task.ID, e.Task.Subject)
+	case *team.MessageSent:
+		if e.Message.From == "" || e.Message.Type != team.TypeMessage && e.Message.Type != team.TypeBroadcast && (e.Message.Type != team.TypeIdle || e.Message.Quiet) {
+			return ""
+		}
+		return fmt.Sprintf("✉ %s → %s: %s", e.Message.From, e.Message.To, e.Message.Body)
+	case *team.ReportAsked, *team.MemberTroubled, *team.HandoverRequested:
+		return "  " + show.Lines(&team.Record{Events: []team.Event{e}})[0]
 	case *team.MemberFailed, *team.HookRejected, *team.BudgetExhausted, *team.PermissionRequested, *team.PlanSubmitted:
 		return "! " + show.Lines(&team.Record{Events: []team.Event{e}})[0]
 	}

@@ -12,24 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/agent"
-	"cadre/internal/agent/shell"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/team"
 )
-
-// agents are those that this program can run sessions of.
-func agents() map[string]agent.Agent {
-	return map[string]agent.Agent{team.Shell: shell.Agent{}}
-}
-
-func knownAgent(name string) error {
-	if name == team.External || agents()[name] != nil {
-		return nil
-	}
-	return usage{fmt.Errorf("no agent named %q; there are: %s, %s", name, team.Shell, team.External)}
-}
 
 func (a *app) createCommand() *cobra.Command {
 	var body team.CreateTeam
@@ -64,6 +50,9 @@ func (a *app) createCommand() *cobra.Command {
 	c.Flags().StringVar(&body.Goal, "goal", "", "what the team is for")
 	c.Flags().StringVar(&body.Lead, "lead", team.DefaultLead, "name of the lead")
 	c.Flags().StringVar(&body.PermissionMode, "permission-mode", "default", "of the lead, and of the teammates that it spawns")
+	c.Flags().BoolVar(&body.Delegate, "delegate", false, "the lead may only coordinate")
+	c.Flags().StringArrayVar(&body.Permissions.Allow, "allow", nil, "what needs no asking, for example 'Bash(go test:*)'; may be repeated")
+	c.Flags().StringVar(&body.Permissions.Policy, "policy", "", "who settles what no rule does: user, lead, allow or deny")
 	c.Flags().Int64Var(&body.Budget.Tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
 	return c
 }
@@ -82,7 +71,7 @@ func (a *app) spawnCommand() *cobra.Command {
 	var as string
 	c := &cobra.Command{
 		Use: "spawn [TEAM] NAME", Short: "Add a teammate", Args: positional(1),
-		Long: "Add a teammate.\n\n  shell     runs the commands of tasks (cadre task add --run); a host in the background runs its session\n  external  has no session: a person or a program acts as it, with --as NAME and --from NAME",
+		Long: "Add a teammate.\n\n  claude, codex, gemini, opencode, acp:COMMAND   a coding agent; a host in the background runs its session\n  shell     runs the commands of tasks (cadre task add --run), in the same way\n  external  has no session: a person or a program acts as it, with --as NAME and --from NAME, or through cadre mcp\n\nIt starts with the lead's permission mode; cadre mode changes it. A role that names a file in .claude/agents has its prompt, tools and model.",
 		RunE: func(c *cobra.Command, args []string) error {
 			name, args, err := a.split(c.Context(), args, 1)
 			if err != nil {
@@ -103,7 +92,12 @@ func (a *app) spawnCommand() *cobra.Command {
 			return a.ensureHost(c.Context(), name, body.Name)
 		},
 	}
-	c.Flags().StringVar(&body.Agent, "agent", team.Shell, "shell or external")
+	c.Flags().StringVar(&body.Agent, "agent", team.Shell, strings.Join(agentWords(), ", "))
+	c.Flags().StringVar(&body.Model, "model", "", "the model; by default the agent's own choice")
+	c.Flags().StringVar(&body.Program, "command", "", "the executable, instead of the agent's own")
+	c.Flags().StringArrayVar(&body.Args, "arg", nil, "added to the agent's arguments; may be repeated")
+	c.Flags().StringArrayVar(&body.Env, "env", nil, "NAME=value, added to the agent's environment; may be repeated")
+	c.Flags().StringVar(&body.Isolation, "isolation", "", "worktree: a git worktree and a branch of its own")
 	c.Flags().StringVar(&body.Role, "role", "", "tasks can be meant for a role")
 	c.Flags().StringVar(&body.Prompt, "prompt", "", "what the teammate is told at its start")
 	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may write nothing before the lead approved its plan")
@@ -187,7 +181,7 @@ func (a *app) hostCommand() *cobra.Command {
 			}
 			defer d.Close()
 			go projectNowAndThen(ctx, d)
-			return coord.New(coord.Options{Desk: d, Agents: agents(), Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true}).Run(ctx)
+			return coord.New(coord.Options{Desk: d, Agent: agentOf, Offers: offers(leadAgent(d)), Relay: relayCommand(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true}).Run(ctx)
 		},
 	}
 }
@@ -343,4 +337,13 @@ func prefix(p, s string) string {
 		return ""
 	}
 	return p + s
+}
+
+// leadAgent is the agent that leads the team; external where a person or a program does.
+func leadAgent(d *desk.Desk) (name string) {
+	d.View(func(s *team.State) {
+		m, _ := s.Member(s.Team().Lead)
+		name = m.Agent
+	})
+	return name
 }

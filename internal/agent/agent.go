@@ -2,24 +2,26 @@
 //
 // # Authority
 //
-// A session is the agent and its processes. It knows its own task and its own mail; what the team makes of its work is decided by
-// the team package, which it reaches through its [Desk]. Whoever runs sessions (coord) starts them, gives them their mail, and ends them.
+// A session is the agent and its processes. It knows what it was given and what its agent does; what the team makes of that is decided
+// by the team package. Whoever runs sessions (coord) starts them, gives them prompts, passes on what they say, and ends them.
 //
 // # States of a session
 //
-//	Start ──▶ working ──TurnEnded──▶ waiting ──Deliver, Wake──▶ working …
+//	Start ──▶ waiting ──Give──▶ working ──TurnEnded──▶ waiting ──Give──▶ working …
 //	any ──Stop, the agent's own end──▶ Ended, and its updates are closed
 //
 // # Guarantees
 //
 //   - Updates come in order, and the last one is [Ended]; after it no process of the session is left.
+//   - A prompt that was given is in the agent's context once [Received] names it, and never before. A working agent gets it at its next tool
+//     boundary where its protocol can, without a tool being cancelled for it, else when its turn has ended; an urgent one interrupts.
 //   - Stop returns when the session is over. It climbs a ladder: what the agent understands as a request, end of its standard
 //     input, SIGTERM and SIGKILL to its process group, each with its time.
-//   - Deliver returns nil only when the session has the messages; after an error it may have them or not.
 package agent
 
 import (
 	"context"
+	"encoding/json"
 
 	"cadre/internal/proc"
 	"cadre/internal/team"
@@ -32,22 +34,77 @@ type Agent interface {
 	Start(ctx context.Context, spec Spec, desk Desk) (Session, error)
 }
 
+// Worker is an Agent whose sessions take tasks from the list by themselves; all others are told of each task in a prompt.
+type Worker interface{ TakesTasks() }
+
+// Prober is an Agent that can say whether it is installed.
+type Prober interface {
+	// Probe looks for the program and asks it for its version. It starts no session.
+	Probe(ctx context.Context) Probe
+}
+
+// Probe is what was found of an agent.
+type Probe struct {
+	Program string   // its path; "" when it is not installed
+	Version string   // in its own words
+	Can     []string // what its driver can do with it, in a word or two each
+	Missing string   // what to do about it, when it cannot be used
+}
+
 // Spec says which session to start.
 type Spec struct {
-	TeamID      string
-	Team        string
-	Member      string
-	Incarnation int64
-	Lead        string
-	Role        string
-	Prompt      string
-	Model       string
-	Resume      string         // the agent's own id of an earlier session of the member, "" for none
-	Dir         string         // where it works
-	Scratch     string         // a folder for its own files, which its host removes after it
-	Env         []string       // added to the environment
-	Procs       *proc.Register // starts its processes, so that none outlives its host
+	TeamID       string
+	Team         string
+	Member       string
+	Incarnation  int64
+	Lead         string
+	Role         string
+	Prompt       string   // what it was spawned with. It is given with Give; here it is for agents that keep it
+	Instructions string   // who the member is, and how its team works: for the system prompt, else before the first prompt
+	Model        string   // "" for the agent's own choice
+	Program      string   // executable instead of the agent's own; "" for that
+	Args         []string // added to its arguments
+	Resume       string   // the agent's own id of an earlier session of the member, "" for none
+	Dir          string   // where it works
+	Scratch      string   // path of a folder for its own files, made by the session and removed by its host after it
+	Env          []string // added to the environment
+	Access       Access
+	// Gate says at once whether the team's rules forbid the tool, whatever its agent thinks of it. Drivers ask it before a tool runs, where the
+	// agent lets them, and put its words before the agent. It may be called from any goroutine.
+	Gate func(tool, input string) error
+	// Tools are the team's tools, for an agent that takes tools from its driver.
+	Tools Tools
+	// ToolServer is the command line that serves the same tools as MCP on its standard input and output, for an agent that does not.
+	ToolServer []string
+	// Carries returns the seqs of the messages that a text given to the agent carried, in order: drivers look into the transcript of a resumed
+	// session with it, at what was said to the agent and at the results of its tools.
+	Carries func(text string) []int64
+	Procs   *proc.Register // starts its processes, so that none outlives its host
 }
+
+// Access is what a session may do by itself.
+type Access struct {
+	Mode   string   // one of [team.PermissionModes]
+	Writes bool     // false while a plan waits for approval: it may look at everything and change nothing
+	Allow  []string // rules for tools that need not be asked about, as Claude Code writes them: Bash(go test:*), Edit
+}
+
+// Tools are the team's tools as one member has them. They may be called from any goroutine.
+type Tools interface {
+	List() []Tool
+	// Call calls a tool. The text is for the agent, also when it failed.
+	Call(ctx context.Context, name string, input json.RawMessage) (text string, failed bool)
+}
+
+// Tool describes one of them.
+type Tool struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // of its input: a JSON Schema object
+}
+
+// ToolServerName is the name under which agents know the MCP server of the team's tools.
+const ToolServerName = "cadre"
 
 // Desk is what a session may do in its team, always as its member.
 type Desk interface {
@@ -57,18 +114,26 @@ type Desk interface {
 	View(see func(*team.State))
 }
 
-// Session is one running session.
+// Session is one running session. Its methods may be called from any goroutine.
 type Session interface {
-	// Deliver puts messages into the session's context.
-	Deliver(ctx context.Context, mail []team.Message) error
-	// Wake tells a waiting session that there is something for it on the task list.
-	Wake(ctx context.Context) error
-	// Interrupt ends what the session does at the moment; it goes on with what comes next.
+	// Give hands the session something for its context; [Received] says when it is there. After an error it was not taken.
+	Give(ctx context.Context, p Prompt) error
+	// SetAccess changes what the session may do by itself, from its next tool on. [errors.ErrUnsupported] means that it has nothing to change.
+	SetAccess(ctx context.Context, a Access) error
+	// Interrupt ends the turn; the session goes on with what it is given next.
 	Interrupt(ctx context.Context) error
 	// Stop ends the session. ctx bounds the friendly part; the rest is quick.
 	Stop(ctx context.Context) error
 	// Updates is what the session does, closed after Ended. Somebody must read it, or the session waits.
 	Updates() <-chan Update
+}
+
+// Prompt is something for a session's context.
+type Prompt struct {
+	ID     string         // unique in the session
+	Text   string         // what the agent is told
+	Mail   []team.Message // the messages that Text tells of, for sessions without a model
+	Urgent bool           // it interrupts a turn
 }
 
 // Update is one thing that a session did: one of the types below.
@@ -78,11 +143,15 @@ type Update interface{ update() }
 type (
 	// Started says that the session runs.
 	Started struct {
-		Session string // the agent's own id of it, for resuming; "" if it has none
+		Session string  // the agent's own id of it, for resuming; "" if it has none
+		Resumed bool    // it goes on with the history of Spec.Resume
+		Seen    []int64 // of a resumed session: the messages that its transcript has
 	}
+	// Received says that a prompt is in the agent's context.
+	Received struct{ ID string }
 	// TurnStarted says that the agent began to work.
 	TurnStarted struct{ Summary string }
-	// Text is something that the agent said.
+	// Text is something that the agent said, a whole block of it.
 	Text struct{ Text string }
 	// ToolStarted says that the agent uses a tool.
 	ToolStarted struct{ ID, Tool, Input string }
@@ -90,34 +159,69 @@ type (
 	ToolFinished struct {
 		ID     string
 		Failed bool
-		Output string
+		Output string // as far as the agent's stream has it
 	}
 	// Used adds to the usage, by the agent's own figures.
 	Used struct {
-		Task  string
-		Usage team.Usage
+		Task    string // "" for what the member is at
+		Usage   team.Usage
+		Context int // percent of its context that is full; 0 where it does not say
 	}
-	// PermissionAsked says that the agent waits for leave to use a tool; Answer is called once.
+	// Compacted says that the agent shortened its context.
+	Compacted struct{}
+	// PermissionAsked says that the agent waits for leave to use a tool; Answer is called once. Tool has Claude Code's name for its kind:
+	// Bash, Edit, Write, Read, WebFetch, or that of an MCP tool, mcp__server__tool. Input is JSON.
 	PermissionAsked struct {
 		Tool, Input string
 		Answer      func(allow bool, reason string)
 	}
+	// PlanProposed says that the agent lays a plan before its lead and waits; Answer is called once.
+	PlanProposed struct {
+		Plan   string
+		Answer func(approved bool, feedback string)
+	}
+	// Retrying says that the way to the model is in trouble and that the agent tries again by itself; the turn goes on.
+	Retrying struct{ Problem Problem }
 	// TurnEnded says that the agent waits for something to do.
 	TurnEnded struct {
-		Reason   string // end_turn, error, interrupted, no_work
-		Text     string // the last text of the turn
-		Reported bool   // the agent reported to the lead itself in this turn
+		Text        string   // the last text of the turn
+		Interrupted bool     // somebody ended it
+		Problem     *Problem // why it could not go on; nil when it came to its end
 	}
 	// Ended is the last update. Err is nil when the session was stopped, else it says why it ended by itself.
 	Ended struct{ Err error }
 )
 
+// Problem is why a turn failed, or a session could not be started or go on.
+type Problem struct {
+	Kind ProblemKind
+	Text string // the agent's own words
+}
+
+func (p *Problem) Error() string { return p.Text }
+
+// ProblemKind says what helps.
+type ProblemKind string
+
+// The kinds of problems.
+const (
+	ProblemLogin   ProblemKind = "login"   // it has no leave to use its model: nothing but a person helps
+	ProblemLimit   ProblemKind = "limit"   // too many requests, or a quota: waiting helps
+	ProblemModel   ProblemKind = "model"   // the model or the way to it failed: trying again may help
+	ProblemContext ProblemKind = "context" // its context is full: a fresh session helps
+	ProblemMissing ProblemKind = "missing" // the program is not there, or does not run here
+)
+
 func (Started) update()         {}
+func (Received) update()        {}
 func (TurnStarted) update()     {}
 func (Text) update()            {}
 func (ToolStarted) update()     {}
 func (ToolFinished) update()    {}
 func (Used) update()            {}
+func (Compacted) update()       {}
 func (PermissionAsked) update() {}
+func (PlanProposed) update()    {}
+func (Retrying) update()        {}
 func (TurnEnded) update()       {}
 func (Ended) update()           {}

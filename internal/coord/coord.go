@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"cadre/internal/agent"
+	"cadre/internal/agentdef"
 	"cadre/internal/desk"
 	"cadre/internal/proc"
 	"cadre/internal/team"
@@ -40,11 +41,14 @@ import (
 // Options of a host.
 type Options struct {
 	Desk   *desk.Desk
-	Agents map[string]agent.Agent // by the name that members have for them
-	Hosts  string                 // the team's folder of hosts; this one makes its own in it
-	Procs  *proc.Register         // its children; made with [Enroll]
-	ID     string                 // that of Procs
-	Env    []string               // added to the environment of sessions
+	Agent  func(name string) agent.Agent                             // by the name that members have for it; nil for one that is not known here
+	Offers []string                                                  // names of agents that a lead may spawn, the usual one first
+	Hosts  string                                                    // the team's folder of hosts; this one makes its own in it
+	Procs  *proc.Register                                            // its children; made with [Enroll]
+	ID     string                                                    // that of Procs
+	Env    []string                                                  // added to the environment of sessions
+	Relay  []string                                                  // command that connects its standard input and output with the socket that is its last argument
+	Role   func(dir, role string) (agentdef.Definition, bool, error) // what a role means in that directory; nil for nothing
 	Log    func(string)
 
 	// UntilIdle ends Run when no member has a session any more, as well as when the team has ended.
@@ -123,10 +127,9 @@ func bury(ctx context.Context, dir string, log func(string)) error {
 // Host runs sessions for one team.
 type Host struct {
 	Options
-	seats    map[string]*seat // by member
-	resigned map[string]bool  // leads whose session ended by itself: only another host starts them again
-	ended    chan *seat
-	over     chan struct{} // closed when Run returns
+	seats map[string]*seat // by member
+	ended chan *seat
+	over  chan struct{} // closed when Run returns
 }
 
 // New returns a host that is ready to run.
@@ -137,7 +140,7 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	return &Host{Options: o, seats: map[string]*seat{}, resigned: map[string]bool{}, ended: make(chan *seat), over: make(chan struct{})}
+	return &Host{Options: o, seats: map[string]*seat{}, ended: make(chan *seat), over: make(chan struct{})}
 }
 
 // Run makes wants true until ctx ends, the team has ended, or with UntilIdle no session is left. Its error says why it could not go on; the end of ctx is none.
@@ -223,8 +226,10 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 			err = h.do(ctx, &team.ExpirePermission{Request: w.Request}, 0)
 		case team.WantExpireShutdown:
 			err = h.do(ctx, &team.ExpireShutdown{Member: w.Member}, 0)
+		case team.WantExpirePlan:
+			err = h.do(ctx, &team.ExpirePlan{Request: w.Request}, 0)
 		case team.WantSession:
-			if h.Agents[members[i].Agent] == nil {
+			if h.Agent(members[i].Agent) == nil {
 				break // it waits for a host that knows its agent
 			}
 			wanted[w.Member] = true
@@ -232,7 +237,11 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 				next = min(next, watchEvery)
 			}
 			err = h.session(ctx, members[i])
-		case team.WantDelivery, team.WantWork:
+		case team.WantHandover:
+			if s := h.seats[w.Member]; s != nil && s.incarnation == w.Incarnation {
+				s.stop(stopFresh, w.Reason, h.StopGrace)
+			}
+		case team.WantDelivery, team.WantWork, team.WantRetry, team.WantAccess:
 			if s := h.seats[w.Member]; s != nil && s.incarnation == w.Incarnation {
 				s.give(w)
 			}
@@ -271,10 +280,10 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 // session sees to it that the member has a seat here, if its lease can be had.
 func (h *Host) session(ctx context.Context, m team.Member) error {
 	switch s := h.seats[m.Name]; {
-	case s != nil || h.resigned[m.Name]:
+	case s != nil:
 		return nil
 	case m.Host == h.ID && m.Status == team.Spawning:
-		h.seat(m)
+		h.seat(m, h.Agent(m.Agent))
 		return nil
 	case m.Host == h.ID:
 		// Its seat is gone and the report of that was refused or is under way.
@@ -310,9 +319,6 @@ func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
 
 func (h *Host) vacate(s *seat) {
 	delete(h.seats, s.member)
-	if s.resigned {
-		h.resigned[s.member] = true
-	}
 }
 
 // leave ends every session, gives the leases back and lets go of the register.

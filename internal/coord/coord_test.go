@@ -61,7 +61,7 @@ func TestSessionsThatFail(t *testing.T) {
 	var starts atomic.Int32
 	for _, c := range []struct {
 		name   string
-		agents map[string]agent.Agent
+		agents func(string) agent.Agent
 		reason string
 	}{
 		{"at its start", agents("scripted", unwilling{}), "no key for the model"},
@@ -74,7 +74,7 @@ func TestSessionsThatFail(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, spawn("ann"))
-			s.start("h1", nil, func(o *coord.Options) { o.Agents = c.agents })
+			s.start("h1", nil, func(o *coord.Options) { o.Agent = c.agents })
 			s.untilStatus("ann", team.Failed)
 			if m := s.member("ann"); !strings.Contains(m.Summary, c.reason) {
 				t.Errorf("it failed because %q", m.Summary)
@@ -103,7 +103,7 @@ func TestUnknownAgents(t *testing.T) {
 	if m := s.member("bob"); m.Host != "" || m.Status != team.Spawning {
 		t.Errorf("bob is %+v", m)
 	}
-	s.start("h2", nil, func(o *coord.Options) { o.Agents = agents("other", scripted(obedient)) })
+	s.start("h2", nil, func(o *coord.Options) { o.Agent = agents("other", scripted(obedient)) })
 	s.untilStatus("bob", team.Idle)
 	if ann, bob := s.member("ann"), s.member("bob"); ann.Host != "h1" || bob.Host != "h2" {
 		t.Errorf("ann is on %s and bob on %s", ann.Host, bob.Host)
@@ -113,7 +113,7 @@ func TestUnknownAgents(t *testing.T) {
 type unwilling struct{}
 
 func (unwilling) Start(context.Context, agent.Spec, agent.Desk) (agent.Session, error) {
-	return nil, errors.New("no key for the model")
+	return nil, &agent.Problem{Kind: agent.ProblemLogin, Text: "no key for the model"}
 }
 
 // A message counts as delivered when the session has it, and not before.
@@ -165,7 +165,7 @@ func TestWork(t *testing.T) {
 	s := newStage(t, spawn("ann"))
 	s.start("h1", scripted(func(s *session) error {
 		s.updates <- agent.Started{}
-		s.updates <- agent.TurnEnded{Reported: true}
+		s.updates <- agent.TurnEnded{}
 		for {
 			select {
 			case <-s.wake:

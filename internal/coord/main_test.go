@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,14 +23,46 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type scripted func(s *session) error
 
 func (a scripted) Start(_ context.Context, spec agent.Spec, d agent.Desk) (agent.Session, error) {
-	s := &session{Spec: spec, Desk: d, updates: make(chan agent.Update), wake: make(chan struct{}, 8), mail: make(chan []team.Message), stop: make(chan struct{}), done: make(chan struct{})}
+	return start(a, spec, d), nil
+}
+
+// TakesTasks says that a script looks at the list by itself.
+func (scripted) TakesTasks() {}
+
+// model is a scripted agent that is told of its tasks, as those with a model are.
+type model func(s *session) error
+
+func (a model) Start(_ context.Context, spec agent.Spec, d agent.Desk) (agent.Session, error) {
+	return start(a, spec, d), nil
+}
+
+func start(script func(*session) error, spec agent.Spec, d agent.Desk) *session {
+	s := &session{Spec: spec, Desk: d, updates: make(chan agent.Update), wake: make(chan struct{}, 8), mail: make(chan []team.Message), prompts: make(chan agent.Prompt, 8),
+		stop: make(chan struct{}), done: make(chan struct{}), taken: make(chan string, 8)}
+	over := make(chan struct{})
+	var acknowledging sync.WaitGroup
+	acknowledging.Go(func() {
+		for {
+			select {
+			case id := <-s.taken:
+				select {
+				case s.updates <- agent.Received{ID: id}:
+				case <-over:
+				}
+			case <-over:
+				return
+			}
+		}
+	})
 	go func() {
 		defer close(s.done)
 		defer close(s.updates)
-		err := a(s)
+		err := script(s)
+		close(over)
+		acknowledging.Wait()
 		s.updates <- agent.Ended{Err: err}
 	}()
-	return s, nil
+	return s
 }
 
 type session struct {
@@ -37,23 +70,33 @@ type session struct {
 	agent.Desk
 	updates chan agent.Update
 	wake    chan struct{}
-	mail    chan []team.Message // taken by the script; Deliver waits for that
+	mail    chan []team.Message // taken by the script; Give waits for that
+	prompts chan agent.Prompt   // of a model: what it was given, which it has to acknowledge
+	taken   chan string         // ids of what the script has
+	begun   chan agent.Started  // of a model: how it starts
+	end     chan error          // of a model: it ends by itself
 	stop    chan struct{}       // closed by Stop
 	done    chan struct{}
 	grace   time.Duration // that Stop was given
 }
 
-func (s *session) Updates() <-chan agent.Update    { return s.updates }
-func (s *session) Interrupt(context.Context) error { return nil }
+func (s *session) Updates() <-chan agent.Update                  { return s.updates }
+func (s *session) Interrupt(context.Context) error               { return nil }
+func (s *session) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
 
-func (s *session) Wake(context.Context) error {
-	s.wake <- struct{}{}
-	return nil
-}
-
-func (s *session) Deliver(ctx context.Context, mail []team.Message) error {
+func (s *session) Give(ctx context.Context, p agent.Prompt) error {
+	if s.Tools != nil {
+		s.prompts <- p
+		return nil
+	}
+	if len(p.Mail) == 0 {
+		s.wake <- struct{}{}
+		s.taken <- p.ID
+		return nil
+	}
 	select {
-	case s.mail <- mail:
+	case s.mail <- p.Mail:
+		s.taken <- p.ID
 		return nil
 	case <-s.done:
 		return errors.New("the session is over")
@@ -74,7 +117,7 @@ func (s *session) Stop(ctx context.Context) error {
 // obedient starts, idles and ends when it is to.
 func obedient(s *session) error {
 	s.updates <- agent.Started{Session: "session of " + s.Member}
-	s.updates <- agent.TurnEnded{Reported: true}
+	s.updates <- agent.TurnEnded{}
 	<-s.stop
 	return nil
 }
@@ -89,9 +132,14 @@ type stage struct {
 
 func newStage(t *testing.T, bodies ...team.Body) *stage {
 	t.Helper()
+	return newStageOf(t, append([]team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir()}}, bodies...)...)
+}
+
+func newStageOf(t *testing.T, bodies ...team.Body) *stage {
+	t.Helper()
 	s := &stage{t: t, team: memjournal.New("demo"), hosts: filepath.Join(t.TempDir(), "hosts")}
 	s.Desk = s.open()
-	for _, body := range append([]team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir()}}, bodies...) {
+	for _, body := range bodies {
 		s.do(team.User, body)
 	}
 	return s
@@ -131,7 +179,7 @@ func (s *stage) start(id string, a agent.Agent, change ...func(*coord.Options)) 
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	o := coord.Options{Desk: s.open(), Agents: agents("scripted", a), Hosts: s.hosts, Procs: procs, ID: id, Log: func(text string) { s.t.Log(id + ": " + text) }}
+	o := coord.Options{Desk: s.open(), Agent: agents("scripted", a), Hosts: s.hosts, Procs: procs, ID: id, Log: func(text string) { s.t.Log(id + ": " + text) }}
 	for _, c := range change {
 		c(&o)
 	}
@@ -179,6 +227,7 @@ func (s *stage) until(what string, holds func(*team.State) bool) {
 	}
 }
 
+// member is the member as this desk has seen it last.
 func (s *stage) member(name string) (m team.Member) {
 	s.View(func(st *team.State) { m, _ = st.Member(name) })
 	return m

@@ -39,8 +39,8 @@ type askerSession struct {
 	stop    chan struct{}
 }
 
-func (s *askerSession) Deliver(context.Context, []team.Message) error { return nil }
-func (s *askerSession) Wake(context.Context) error                    { return nil }
+func (s *askerSession) Give(context.Context, agent.Prompt) error      { return nil }
+func (s *askerSession) SetAccess(context.Context, agent.Access) error { return nil }
 func (s *askerSession) Interrupt(context.Context) error               { return nil }
 func (s *askerSession) Stop(context.Context) error                    { close(s.stop); return nil }
 func (s *askerSession) Updates() <-chan agent.Update                  { return s.updates }
@@ -81,7 +81,7 @@ func TestPermissionOfASession(t *testing.T) {
 			hosting, end := context.WithCancel(ctx)
 			ended := make(chan error, 1)
 			go func() {
-				ended <- coord.New(coord.Options{Desk: d, Agents: agents("asker", agent), Hosts: hosts, Procs: procs, ID: "h1"}).Run(hosting)
+				ended <- coord.New(coord.Options{Desk: d, Agent: agents("asker", agent), Hosts: hosts, Procs: procs, ID: "h1"}).Run(hosting)
 			}()
 			for asked := false; !asked; {
 				seq := d.Seq()
@@ -118,6 +118,12 @@ func TestPermissionOfASession(t *testing.T) {
 	}
 }
 
-func agents(name string, a agent.Agent) map[string]agent.Agent {
-	return map[string]agent.Agent{name: a}
+// agents knows one agent.
+func agents(name string, a agent.Agent) func(string) agent.Agent {
+	return func(asked string) agent.Agent {
+		if asked != name {
+			return nil
+		}
+		return a
+	}
 }

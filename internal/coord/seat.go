@@ -3,15 +3,18 @@ package coord
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"cadre/internal/agent"
+	"cadre/internal/briefing"
 	"cadre/internal/desk"
+	"cadre/internal/letter"
 	"cadre/internal/team"
+	"cadre/internal/worktree"
 )
 
 // seat is one session that this host runs, from taking its lease to its last report.
@@ -20,18 +23,25 @@ type seat struct {
 	member      string
 	incarnation int64
 	lease       int64
-	ctx         context.Context // ends when the seat is to be left
-	leave       context.CancelFunc
+	teamID      string
+	lead        string // the team's
+	ctx         context.Context
+	leave       context.CancelFunc // ends ctx: the seat is to be left
 
-	gifts chan team.Want // what it is to be given, the newest of each kind
+	agent agent.Agent
+	dir   string // where it works
+	told  bool   // it is told of its tasks in prompts; else it takes them from the list by itself
+
+	gifts chan team.Want           // what it is to be given, the newest of each kind
+	given map[team.WantKind]string // key of the last want of each kind that was given; the host's alone
+	again chan team.WantKind       // what could not be given, and is to be given once more
+	post  post
+
 	mu    sync.Mutex
 	how   ending
 	why   string
-	grace time.Duration            // for the friendly part of ending the session
-	given map[team.WantKind]string // key of the last want of each kind that was given; the host's alone
-
-	again    atomic.Bool // what was to be delivered was not, and is to be given once more at the next look
-	resigned bool        // it was the lead's and ended by itself; set before it is told of
+	grace time.Duration // for the friendly part of ending the session
+	turn  turn          // what is known of the turn that runs
 }
 
 // ending is what is reported of a session that is over.
@@ -41,13 +51,17 @@ const (
 	running     ending = iota
 	stopReport         // it was to end: the member is stopped
 	stopDetach         // it is not wanted here now: the member is to be started again some time
+	stopFresh          // a fresh session is to go on for it
 	stopQuietly        // it is not ours any more
 )
 
-func (h *Host) seat(m team.Member) {
+func (h *Host) seat(m team.Member, a agent.Agent) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, ctx: ctx, leave: cancel,
-		gifts: make(chan team.Want, 8), given: map[team.WantKind]string{}}
+	t := h.Desk.Team()
+	_, worker := a.(agent.Worker)
+	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, teamID: t.ID, lead: t.Lead, ctx: ctx, leave: cancel, agent: a, dir: t.Dir, told: !worker,
+		gifts: make(chan team.Want, 8), given: map[team.WantKind]string{}, again: make(chan team.WantKind, 8)}
+	s.turn.since = h.Desk.Seq()
 	h.seats[m.Name] = s
 	go s.run(m)
 }
@@ -64,8 +78,13 @@ func (s *seat) stop(how ending, why string, grace time.Duration) {
 
 // give passes on a want for the session that was not given yet. It does not wait: what does not fit is wanted again.
 func (s *seat) give(w team.Want) {
-	if s.again.Swap(false) {
-		delete(s.given, team.WantDelivery)
+	for more := true; more; {
+		select {
+		case kind := <-s.again:
+			delete(s.given, kind)
+		default:
+			more = false
+		}
 	}
 	if s.given[w.Kind] == w.Key {
 		return
@@ -96,22 +115,11 @@ func (s *seat) run(m team.Member) {
 	s.mu.Lock()
 	how, why := s.how, s.why
 	s.mu.Unlock()
-	var body team.Body
-	switch how {
-	case running:
-		if failure == nil {
-			failure = errors.New("its session ended by itself")
-		}
-		body = &team.ReportFailed{Member: s.member, Reason: failure.Error()}
-		if s.member == s.host.Desk.Team().Lead {
-			body = &team.DetachMember{Member: s.member, Reason: failure.Error()}
-			s.resigned = true
-		}
-	case stopReport:
-		body = &team.ReportStopped{Member: s.member, Reason: why}
-	case stopDetach:
-		body = &team.DetachMember{Member: s.member, Reason: why}
-	default:
+	if how == stopReport && m.Isolation == team.Worktree {
+		s.bringHome(ctx)
+	}
+	body := s.epitaph(ctx, how, why, failure)
+	if body == nil {
 		return
 	}
 	if err := s.host.do(ctx, body, s.lease); err != nil {
@@ -119,22 +127,127 @@ func (s *seat) run(m team.Member) {
 	}
 }
 
+// epitaph is what is reported of the session that is over; nil for nothing.
+func (s *seat) epitaph(ctx context.Context, how ending, why string, failure error) team.Body {
+	switch how {
+	case stopReport:
+		return &team.ReportStopped{Member: s.member, Reason: why}
+	case stopDetach:
+		return &team.DetachMember{Member: s.member, Reason: why}
+	case stopFresh:
+		h := briefing.Handover{Reason: why, Last: s.lastWords()}
+		h.Changed, _ = worktree.Changed(ctx, s.host.Procs, s.dir) // outside a repository there is nothing to tell
+		var note string
+		s.host.Desk.View(func(st *team.State) { note = h.Note(st, s.member) })
+		return &team.DetachMember{Member: s.member, Reason: why, Fresh: true, Note: note}
+	case stopQuietly:
+		return nil
+	}
+	if failure == nil {
+		failure = errors.New("its session ended by itself")
+	}
+	if s.told || s.member == s.lead {
+		trouble := "crash"
+		if p, ok := errors.AsType[*agent.Problem](failure); ok {
+			trouble = string(p.Kind)
+		}
+		return &team.ReportTrouble{Member: s.member, Trouble: trouble, Text: failure.Error(), Gone: true}
+	}
+	return &team.ReportFailed{Member: s.member, Reason: failure.Error()}
+}
+
+// bringHome merges what the member did in its worktree into the team's directory, or leaves it on its branch and tells the lead of it with a task.
+func (s *seat) bringHome(ctx context.Context) {
+	t := s.host.Desk.Team()
+	branch := briefing.Branch(t.Name, s.member)
+	result, err := worktree.Finish(ctx, s.host.Procs, worktree.Place{Repo: t.Dir, Dir: s.dir, Branch: branch}, "Work of "+s.member+" in team "+t.Name)
+	if err != nil {
+		s.host.Log("the worktree of " + s.member + " stays where it is: " + err.Error())
+		result = worktree.Result{Left: err.Error()}
+	}
+	if result.Left == "" {
+		return
+	}
+	body := &team.CreateTask{Subject: "Merge the branch " + branch, Owner: s.lead, Priority: "high",
+		Description: fmt.Sprintf("The work of %s is on the branch %s and could not be merged into %s:\n%s", s.member, branch, t.Dir, result.Left)}
+	if _, err := s.host.Desk.Do(ctx, team.Command{Actor: team.User, Body: body}); err != nil {
+		s.host.Log("not on the task list, that " + branch + " is to be merged: " + err.Error())
+	}
+}
+
+// spec says which session to start.
+func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.Spec, error) {
+	var t team.Team
+	var spec agent.Spec
+	s.host.Desk.View(func(st *team.State) {
+		t = st.Team()
+		spec = agent.Spec{TeamID: t.ID, Team: t.Name, Member: m.Name, Incarnation: m.Incarnation, Lead: t.Lead, Role: m.Role, Prompt: m.Prompt,
+			Instructions: briefing.Instructions(st, m.Name), Model: m.Model, Program: m.Program, Args: m.Args, Resume: m.Session, Dir: t.Dir, Scratch: scratch,
+			Env: append(append([]string{}, s.host.Env...), m.Env...), Access: access(st, m.Name), Procs: s.host.Procs}
+	})
+	spec.Gate = func(tool, _ string) (err error) {
+		s.host.Desk.View(func(st *team.State) { err = st.Gate(m.Name, tool) })
+		return err
+	}
+	spec.Carries = func(text string) []int64 { return letter.Carries(t.ID, m.Name, text) }
+	if m.Role != "" && s.host.Role != nil {
+		role, ok, err := s.host.Role(t.Dir, m.Role)
+		if err != nil {
+			return spec, err
+		}
+		if ok {
+			spec.Instructions += "\n" + role.Prompt
+			if spec.Model == "" && m.Agent == role.Agent {
+				spec.Model = role.Model
+			}
+			gate := spec.Gate
+			spec.Gate = func(tool, input string) error {
+				if err := role.Allows(tool); err != nil {
+					return err
+				}
+				return gate(tool, input)
+			}
+		}
+	}
+	if m.Isolation == team.Worktree {
+		place := worktree.Place{Repo: t.Dir, Dir: filepath.Join(filepath.Dir(s.host.Hosts), "worktrees", m.Name), Branch: briefing.Branch(t.Name, m.Name)}
+		dir, err := worktree.Add(ctx, s.host.Procs, place)
+		if err != nil {
+			return spec, &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", m.Name, err)}
+		}
+		s.dir, spec.Dir = dir, dir
+	}
+	return spec, nil
+}
+
+// access is what the member's session may do by itself.
+func access(s *team.State, member string) agent.Access {
+	m, _ := s.Member(member)
+	return agent.Access{Mode: m.PermissionMode, Writes: s.Writes(member), Allow: s.Team().Permissions.Allow}
+}
+
 // live starts the session and sees it through. It returns when no process of it is left, with the reason why it ended by itself.
 func (s *seat) live(m team.Member, scratch string) error {
-	a, ok := s.host.Agents[m.Agent]
-	if !ok {
-		return errors.New("this host knows no agent " + m.Agent)
+	spec, err := s.spec(s.ctx, m, scratch)
+	if err != nil {
+		return err
 	}
-	t := s.host.Desk.Team()
-	spec := agent.Spec{TeamID: t.ID, Team: t.Name, Member: m.Name, Incarnation: m.Incarnation, Lead: t.Lead, Role: m.Role, Prompt: m.Prompt, Model: m.Model,
-		Resume: m.Session, Dir: t.Dir, Scratch: scratch, Env: s.host.Env, Procs: s.host.Procs}
-	session, err := a.Start(s.ctx, spec, memberDesk{s})
+	if s.told {
+		tools, err := s.serveTools(spec.Gate)
+		if err != nil {
+			return err
+		}
+		defer tools.close()
+		spec.Tools, spec.ToolServer = tools, tools.command()
+	}
+	session, err := s.agent.Start(s.ctx, spec, memberDesk{s})
 	if err != nil {
 		return err
 	}
 	givers, stopGiving := context.WithCancel(s.ctx)
 	var giving sync.WaitGroup
-	giving.Go(func() { s.deliver(givers, session) })
+	started := make(chan agent.Started, 1)
+	giving.Go(func() { s.deliver(givers, session, spec.Access, started) })
 	stopped := make(chan struct{})
 	finished := make(chan struct{})
 	go func() { // ends the session when the seat is to be left
@@ -152,139 +265,12 @@ func (s *seat) live(m team.Member, scratch string) error {
 			s.host.Log("ending the session of " + s.member + ": " + err.Error())
 		}
 	}()
-	err = s.follow(session)
+	err = s.follow(session, started)
 	close(finished)
 	<-stopped
 	stopGiving()
 	giving.Wait()
 	return err
-}
-
-// follow turns the session's updates into commands until the last one.
-func (s *seat) follow(session agent.Session) error {
-	ctx, stop := context.WithCancel(s.ctx) // a session that is over asks for nothing any more
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	defer stop()
-	var end error
-	for u := range session.Updates() {
-		var body team.Body
-		switch u := u.(type) {
-		case agent.Started:
-			body = &team.ReportStarted{Member: s.member, Session: u.Session}
-		case agent.TurnStarted:
-			body = &team.ReportStatus{Member: s.member, Status: team.Active, Summary: u.Summary}
-		case agent.Used:
-			body = &team.ReportUsage{Member: s.member, Task: u.Task, Usage: u.Usage}
-		case agent.Text:
-			s.host.Log(s.member + ": " + u.Text)
-		case agent.TurnEnded:
-			report := ""
-			if !u.Reported {
-				report = u.Text
-			}
-			body = &team.ReportStatus{Member: s.member, Status: team.Idle, Report: report}
-		case agent.PermissionAsked:
-			asking.Go(func() { s.ask(ctx, u) })
-		case agent.Ended:
-			end = u.Err
-		}
-		if body == nil || s.ctx.Err() != nil {
-			continue
-		}
-		if err := s.report(body); err != nil && s.ctx.Err() == nil {
-			s.host.Log("not recorded for " + s.member + ": " + err.Error())
-		}
-	}
-	return end
-}
-
-// permissionPatience is how long a request waits for the lead or the user.
-const permissionPatience = 5 * time.Minute
-
-// ask puts the session's request before the team and gives it the answer, whichever way the request ends.
-func (s *seat) ask(ctx context.Context, u agent.PermissionAsked) {
-	allow, reason := false, "the session is ending"
-	defer func() { u.Answer(allow, reason) }()
-	seq := s.host.Desk.Seq()
-	receipt, err := s.host.Desk.Do(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
-		Body: &team.RequestPermission{Member: s.member, Tool: u.Tool, Input: u.Input, Deadline: desk.Now() + team.Time(permissionPatience.Milliseconds())}})
-	if err != nil {
-		reason = err.Error()
-		return
-	}
-	request := ""
-	for r, err := range s.host.Desk.Watch(ctx, seq) {
-		if err != nil {
-			return
-		}
-		for _, e := range r.Events {
-			switch e := e.(type) {
-			case *team.PermissionRequested:
-				if receipt.Record != nil && r.Seq == receipt.Record.Seq {
-					request = e.Permission.Request
-				}
-			case *team.PermissionAnswered:
-				if e.Request == request && request != "" {
-					allow, reason = e.Outcome == "allowed", e.Reason
-					return
-				}
-			}
-		}
-	}
-}
-
-// report records what the session did.
-func (s *seat) report(body team.Body) error {
-	_, err := s.host.Desk.Do(s.ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: body})
-	switch team.CodeOf(err) {
-	case team.Rejected:
-		return nil // a hook wants the idle teammate to go on; its feedback comes as a message
-	case team.Conflict, team.Finished, team.NotFound:
-		s.stop(stopQuietly, "", s.host.StopGrace)
-		return nil
-	}
-	return err
-}
-
-// deliver gives the session what it is wanted to have, one thing after the other.
-func (s *seat) deliver(ctx context.Context, session agent.Session) {
-	for {
-		var w team.Want
-		select {
-		case w = <-s.gifts:
-		case <-ctx.Done():
-			return
-		}
-		if w.Kind == team.WantWork {
-			if err := session.Wake(ctx); err != nil && ctx.Err() == nil {
-				s.host.Log("waking " + s.member + ": " + err.Error())
-			}
-			continue
-		}
-		var mail []team.Message
-		s.host.Desk.View(func(st *team.State) { mail = st.Inbox(s.member) })
-		if len(mail) == 0 {
-			continue
-		}
-		if err := session.Deliver(ctx, mail); err != nil {
-			if ctx.Err() == nil {
-				s.host.Log("delivering to " + s.member + ": " + err.Error())
-				s.again.Store(true)
-			}
-			continue
-		}
-		seqs := make([]int64, len(mail))
-		for i, msg := range mail {
-			seqs[i] = msg.Seq
-		}
-		// The session has them now, also when it is just being ended.
-		recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBack)
-		if err := s.host.do(recording, &team.ReceiveMessages{Member: s.member, Seqs: seqs}, s.lease); err != nil {
-			s.host.Log("not recorded that " + s.member + " has its mail: " + err.Error())
-		}
-		cancel()
-	}
 }
 
 // memberDesk is the desk of a session: it acts as its member, in this incarnation.

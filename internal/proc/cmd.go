@@ -72,10 +72,7 @@ func fork(cmd Cmd) (_ *Child, err error) {
 	}
 	program := cmd.Args[0]
 	if !strings.ContainsRune(program, filepath.Separator) {
-		if program, err = exec.LookPath(program); err != nil {
-			return nil, fmt.Errorf("start a child: %w", err)
-		}
-		if program, err = filepath.Abs(program); err != nil {
+		if program, err = Find(program); err != nil {
 			return nil, fmt.Errorf("start a child: %w", err)
 		}
 	}
@@ -114,6 +111,15 @@ func fork(cmd Cmd) (_ *Child, err error) {
 	}
 	c.process, c.pid = shell.Process, shell.Process.Pid
 	return c, nil
+}
+
+// Find returns the absolute path of a program: one with a slash is taken as it is, another is looked up in PATH.
+func Find(program string) (string, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
 }
 
 // plumbing collects both ends of the pipes to a child while they are made.

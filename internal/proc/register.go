@@ -167,3 +167,17 @@ func (r *Register) erase(c *Child) {
 		os.Remove(Record{Pid: c.pid}.path(r.dir)) // one that stays names a process that is gone, and EndStrays sees that
 	}
 }
+
+// Pids are those of the children that run.
+func (r *Register) Pids() ([]int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, ErrClosed
+	}
+	var pids []int
+	for c := range r.children {
+		pids = append(pids, c.pid)
+	}
+	return pids, nil
+}

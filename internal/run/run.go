@@ -1,4 +1,5 @@
-// Package run takes a team file to its end: it creates the team, or goes on with it, runs the sessions, leads, and writes the report.
+// Package run takes a team file, or a goal, to its end: it creates the team, or goes on with it, runs the sessions, leads where no agent does, and
+// writes the report.
 //
 // # Authority
 //
@@ -8,6 +9,8 @@
 // # States
 //
 //	no team, or a finished one ──create──▶ working ──nothing more can happen──▶ shutting down ──▶ report ──▶ complete
+//	                                           ▲          └─ an agent leads ─▶ it is asked for its report ─┘
+//	                                           └──── it begins new work instead ────┘
 //	team of this very file ──────go on───▶ working ──deadline, budget, signal, failed tasks──▶ report ──▶ unfinished
 //
 // # Guarantees
@@ -30,6 +33,7 @@ import (
 	"time"
 
 	"cadre/internal/agent"
+	"cadre/internal/agentdef"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/home"
@@ -42,12 +46,15 @@ import (
 type Options struct {
 	Home   home.Home
 	File   *teamfile.File
-	Path   string                 // of the team file, absolute
-	Dir    string                 // where the team works, absolute
-	Report string                 // where the report goes; "" for what the file says, else <team>-report.md; relative to Dir
-	Agents map[string]agent.Agent // by name
-	Hooks  desk.Hooks             // nil for none
-	Env    []string               // added to the environment of sessions
+	Path   string                        // of the team file, absolute
+	Dir    string                        // where the team works, absolute
+	Report string                        // where the report goes; "" for what the file says, else <team>-report.md; relative to Dir
+	Agent  func(name string) agent.Agent // by name
+	Offers []string                      // see coord.Options
+	Relay  []string
+	Role   func(dir, role string) (agentdef.Definition, bool, error)
+	Hooks  desk.Hooks // nil for none
+	Env    []string   // added to the environment of sessions
 
 	// Project brings projections up to date; nil for none.
 	Project func(dir string) ProjectFunc
@@ -205,10 +212,14 @@ func (l *lead) beginning() []team.Command {
 		commands = append(commands, team.Command{ID: desk.NewID(), Actor: team.User, At: now, Body: body})
 	}
 	add(&team.CreateTeam{TeamID: f.Name + "-" + strings.ToLower(desk.NewID()), Name: f.Name, Goal: f.Goal, Dir: l.Dir, Lead: f.Lead, Hooks: hooks(f.Hooks),
-		Budget: team.Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6), Millis: f.Budget.Time.Milliseconds()},
-		Origin: l.Path, OriginDigest: f.Digest()})
+		LeadAgent: f.Leader.Agent, LeadModel: f.Leader.Model, LeadProgram: f.Leader.Command, LeadArgs: f.Leader.Args, LeadEnv: f.Leader.Env, LeadPrompt: f.Leader.Prompt,
+		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover), PermissionMode: f.Permissions.Mode,
+		Permissions: team.Permissions{Allow: f.Permissions.Allow, Policy: f.Permissions.Policy, Millis: f.Permissions.Timeout.Milliseconds()},
+		Budget:      team.Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6), Millis: f.Budget.Time.Milliseconds()},
+		Origin:      l.Path, OriginDigest: f.Digest()})
 	for _, m := range f.Members {
-		add(&team.SpawnMember{Name: m.Name, Agent: m.Agent, Role: m.Role, Prompt: m.Prompt})
+		add(&team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt, PlanApproval: m.PlanApproval, Program: m.Command,
+			Args: m.Args, Env: m.Env, Isolation: m.Isolation})
 	}
 	ids := map[string]string{}
 	for i, t := range f.Order() {
@@ -247,7 +258,7 @@ func (l *lead) work(ctx context.Context) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
-	host := coord.New(coord.Options{Desk: l.desk, Agents: l.Agents, Hosts: hosts, Procs: procs, ID: id, Env: l.Env, Log: l.Log})
+	host := coord.New(coord.Options{Desk: l.desk, Agent: l.Agent, Offers: l.Offers, Relay: l.Relay, Role: l.Role, Hosts: hosts, Procs: procs, ID: id, Env: l.Env, Log: l.Log})
 	hosting := make(chan error, 1)
 	go func() { hosting <- host.Run(ctx) }()
 	why, err = l.follow(ctx, hosting)
@@ -257,12 +268,17 @@ func (l *lead) work(ctx context.Context) (why string, err error) {
 
 // retry puts what an earlier run gave up back on the list, and puts a teammate beside each one that has ended since, to do its work.
 func (l *lead) retry(ctx context.Context) error {
-	var again []string
+	var again, troubled []string
 	var ended []team.Member
 	l.desk.View(func(s *team.State) {
 		for t := range s.Tasks() {
 			if t.GivenUp() {
 				again = append(again, t.ID)
+			}
+		}
+		for _, m := range s.Members() {
+			if m.Status.Running() && m.Setbacks > 0 {
+				troubled = append(troubled, m.Name)
 			}
 		}
 		if s.Count(team.Pending)+s.Count(team.InProgress) == 0 {
@@ -274,9 +290,15 @@ func (l *lead) retry(ctx context.Context) error {
 			}
 		}
 	})
+	for _, name := range troubled {
+		if err := l.do(ctx, team.User, &team.RetryMember{Member: name}); err != nil {
+			return err
+		}
+	}
 	for _, m := range ended {
 		for n := 2; ; n++ {
-			err := l.do(ctx, team.User, &team.SpawnMember{Name: successor(m.Name, n), Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt})
+			err := l.do(ctx, team.User, &team.SpawnMember{Name: successor(m.Name, n), Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
+				PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env, Isolation: m.Isolation, Resume: m.Session})
 			if err == nil {
 				break
 			}
@@ -305,32 +327,18 @@ func replaced(s *team.State, name string) bool {
 	return ok
 }
 
-// follow shows what happens, reads the lead's mail, and sees when the end has come.
+// follow shows what happens, leads where no agent does, and sees when the end has come.
 func (l *lead) follow(ctx context.Context, hosting chan error) (why string, err error) {
-	ending := false
 	for {
 		if err := l.show(ctx); err != nil {
 			return l.stopped(ctx, err)
 		}
-		if err := l.readMail(ctx); err != nil {
-			return l.stopped(ctx, err)
-		}
 		at := l.look()
-		switch {
-		case at.over:
-			return "the team was ended by somebody else", nil
-		case at.exhausted != "" && !at.sessions:
-			return "the budget is spent: " + at.exhausted, nil
-		case at.exhausted != "" || at.busy:
-		case at.undone > 0:
-			return fmt.Sprintf("%s could not be done", count(at.undone, "task")), nil
-		case !at.sessions:
-			return "", nil
-		case !ending:
-			ending = true
-			if err := l.dismiss(ctx, at.members); err != nil {
+		if end, why, err := l.next(ctx, at); end || err != nil {
+			if err != nil {
 				return l.stopped(ctx, err)
 			}
+			return why, nil
 		}
 		waiting, cancel := context.WithCancel(ctx)
 		go func() {
@@ -354,6 +362,41 @@ func (l *lead) follow(ctx context.Context, hosting chan error) (why string, err 
 			return l.stopped(ctx, err)
 		}
 	}
+}
+
+// next does what is to be done now, and says whether the end has come, and why.
+func (l *lead) next(ctx context.Context, at situation) (end bool, why string, err error) {
+	if !at.led {
+		if err := l.readMail(ctx); err != nil {
+			return false, "", err
+		}
+	}
+	undone := ""
+	if at.undone > 0 {
+		undone = fmt.Sprintf("%s could not be done", count(at.undone, "task"))
+	}
+	switch {
+	case at.over:
+		return true, "the team was ended by somebody else", nil
+	case at.exhausted != "":
+		return !at.sessions, "the budget is spent: " + at.exhausted, nil
+	case at.lost != "":
+		return true, "the lead cannot go on: " + at.lost, nil
+	case at.busy:
+		return false, "", nil
+	case at.led && at.said:
+		if len(at.members) == 0 {
+			return true, undone, nil
+		}
+		return false, "", l.dismiss(ctx, at.members, 0) // they have nothing to finish
+	case at.led && len(at.isolated) > 0:
+		return false, "", l.dismiss(ctx, at.isolated, 0) // so that their work is merged before the lead reports
+	case at.led:
+		return false, "", l.do(ctx, team.User, &team.AskReport{})
+	case at.undone > 0 || len(at.members) == 0:
+		return true, undone, nil
+	}
+	return false, "", l.dismiss(ctx, at.members, shutdownGrace)
 }
 
 // show tells of what happened since it was called last.
@@ -384,49 +427,10 @@ func (l *lead) stopped(ctx context.Context, err error) (string, error) {
 	return "", err
 }
 
-// situation is what the lead looks at.
-type situation struct {
-	over      bool
-	exhausted string
-	busy      bool // something is being done, or can be
-	sessions  bool // some teammate of ours still runs
-	undone    int
-	members   []string // those teammates
-}
-
-func (l *lead) look() (at situation) {
-	l.desk.View(func(s *team.State) {
-		t := s.Team()
-		at.over = !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted
-		at.exhausted = t.Exhausted
-		at.undone = s.Count(team.Pending) + s.Count(team.InProgress)
-		at.busy = s.Count(team.InProgress) > 0
-		for _, m := range s.Members() {
-			if m.Name == t.Lead || !m.Status.Running() {
-				continue
-			}
-			if s.HasWork(m.Name) {
-				at.busy = true
-			}
-			if m.Agent == team.External {
-				continue
-			}
-			if m.Host != "" || t.Exhausted == "" {
-				at.sessions = true
-			}
-			at.members = append(at.members, m.Name)
-			if m.Status != team.Idle || len(m.Inbox) > 0 {
-				at.busy = at.busy || m.Shutdown.Request == ""
-			}
-		}
-	})
-	return at
-}
-
-// dismiss asks the teammates to end.
-func (l *lead) dismiss(ctx context.Context, members []string) error {
+// dismiss asks the teammates to end, and gives them that long.
+func (l *lead) dismiss(ctx context.Context, members []string, grace time.Duration) error {
 	for _, name := range members {
-		err := l.do(ctx, l.desk.Team().Lead, &team.RequestShutdown{Member: name, Reason: "All tasks are done; thank you.", Deadline: desk.Now() + team.Time(shutdownGrace.Milliseconds())})
+		err := l.do(ctx, l.desk.Team().Lead, &team.RequestShutdown{Member: name, Reason: "All tasks are done; thank you.", Deadline: desk.Now() + team.Time(grace.Milliseconds())})
 		if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
 			return err
 		}

@@ -43,7 +43,12 @@ func (o office) options(text string) run.Options {
 		o.t.Fatal(err)
 	}
 	return run.Options{Home: o.home, File: file, Path: filepath.Join(o.dir, "team.yaml"), Dir: o.dir, Log: func(text string) { o.t.Log(text) },
-		Agents: map[string]agent.Agent{team.Shell: shell.Agent{Ladder: proc.Ladder{Term: 100 * time.Millisecond}}}}
+		Agent: func(name string) agent.Agent {
+			if name != team.Shell {
+				return nil
+			}
+			return shell.Agent{Ladder: proc.Ladder{Term: 100 * time.Millisecond}}
+		}}
 }
 
 func within(t *testing.T) context.Context {

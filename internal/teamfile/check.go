@@ -61,6 +61,10 @@ type crew struct {
 
 func (p *parser) crew() crew {
 	c := crew{by: map[string][]Member{}}
+	if p.led { // it takes tasks that are its own by name
+		c.names = append(c.names, p.leader.Name)
+		c.by["owner "+p.leader.Name] = []Member{p.leader}
+	}
 	for _, n := range p.members {
 		for _, m := range n.members {
 			c.names = append(c.names, m.Name)
@@ -92,6 +96,7 @@ func (p *parser) checkTaker(t taskNode, c crew) {
 	takers := c.by[wanted]
 	switch {
 	case len(c.names) == 0: // an error of its own
+	case p.led && t.Owner == "": // the lead can spawn whom the task needs
 	case len(takers) == 0 && t.Role != "":
 		p.fail(t.at("role"), "no member has the role %q%s", shorten(t.Role), p.didYouMean(t.Role, c.roles))
 	case len(takers) == 0:
@@ -115,7 +120,7 @@ func (p *parser) checkTaker(t taskNode, c crew) {
 
 func (p *parser) commandsOnly(agent string) bool {
 	for _, a := range p.agents {
-		if a.Name == agent {
+		if a.Name == agent || strings.HasSuffix(a.Name, ":") && strings.HasPrefix(agent, a.Name) {
 			return a.CommandsOnly
 		}
 	}

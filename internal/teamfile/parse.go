@@ -24,6 +24,8 @@ var (
 type parser struct {
 	*source
 	agents []Agent
+	led    bool // by an agent, which can plan tasks and spawn members that the file does not have
+	leader Member
 
 	members []memberNode
 	tasks   []taskNode
@@ -44,14 +46,11 @@ type taskNode struct {
 }
 
 func (p *parser) file(root *yaml.Node) *File {
-	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "budget", "report")
-	f := &File{Name: m.text("name"), Goal: m.text("goal"), Lead: m.text("lead")}
+	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "budget", "report", "permissions", "handover", "delegate")
+	f := &File{Name: m.text("name"), Goal: m.text("goal"), Delegate: m.yes("delegate"), Handover: int(m.integer("handover", 0, 1, 100))}
 	p.form(m, "name", "the team", f.Name, nameForm())
-	if f.Lead == "" {
-		f.Lead = DefaultLead
-	} else {
-		p.form(m, "lead", "the lead", f.Lead, nameForm())
-	}
+	p.readLead(m, f)
+	f.Permissions = p.permissions(m)
 	member, task := p.defaults(m)
 	p.readMembers(m, member)
 	p.readTasks(m, task)
@@ -60,6 +59,9 @@ func (p *parser) file(root *yaml.Node) *File {
 	f.Report = p.report(m)
 
 	p.checkNames(f.Lead)
+	if p.led && f.Goal == "" && f.Leader.Prompt == "" && len(p.tasks) == 0 {
+		p.fail(m.node, "the lead has nothing to go by; add goal: with what the team is for")
+	}
 	p.checkTasks()
 	p.checkCycles()
 	for _, n := range p.members {
@@ -113,8 +115,9 @@ func (p *parser) defaults(root *mapping) (Member, Task) {
 	if n == nil {
 		return member, task
 	}
-	if m := p.mapping(n, "defaults", "agent", "prompt", "priority", "timeout", "retries"); m != nil {
-		member.Agent = m.oneOf("agent", member.Agent, p.agentNames())
+	if m := p.mapping(n, "defaults", "agent", "model", "prompt", "priority", "timeout", "retries"); m != nil {
+		member.Agent = p.agent(m, member.Agent)
+		member.Model = m.line("model")
 		member.Prompt = m.text("prompt")
 		p.workSettings(m, &task)
 	}
@@ -136,24 +139,117 @@ func (p *parser) agentNames() []string {
 	return names
 }
 
+// readLead takes the lead as a name, or as an agent.
+func (p *parser) readLead(root *mapping, f *File) {
+	f.Lead = DefaultLead
+	n := root.values["lead"]
+	if n == nil || n.Kind != yaml.MappingNode {
+		if name := root.text("lead"); name != "" {
+			f.Lead = name
+			p.form(root, "lead", "the lead", f.Lead, nameForm())
+		}
+		return
+	}
+	m := p.mapping(n, "the lead", append([]string{"role"}, agentKeys...)...)
+	f.Leader = p.agentSettings(m, Member{Role: m.line("role")})
+	if name := m.text("name"); name != "" {
+		f.Lead = name
+		p.form(m, "name", "the lead", name, nameForm())
+	}
+	f.Leader.Name = f.Lead
+	switch {
+	case f.Leader.Agent == "":
+		p.fail(n, "the lead is a mapping without agent:; say which agent leads, or write lead: NAME where a person or a program does")
+	case p.commandsOnly(f.Leader.Agent) || f.Leader.Agent == "external":
+		p.fail(m.at("agent"), "%s cannot lead by itself; a lead needs an agent with a model, or write lead: NAME where a person or a program leads", f.Leader.Agent)
+	default:
+		p.led, p.leader = true, f.Leader
+	}
+}
+
+// agentKeys are the keys of a member that say how its agent is run.
+var agentKeys = []string{"name", "agent", "model", "prompt", "command", "args", "env"}
+
+// agentSettings reads them, except for the name.
+func (p *parser) agentSettings(m *mapping, start Member) Member {
+	start.Agent = p.agent(m, start.Agent)
+	if prompt := m.text("prompt"); prompt != "" {
+		start.Prompt = prompt
+	}
+	if model := m.line("model"); model != "" {
+		start.Model = model
+	}
+	start.Command = m.line("command")
+	start.Args, _ = m.texts("args", "arguments")
+	start.Env = p.env(m)
+	return start
+}
+
+// agent takes the key agent as one of the known agents.
+func (p *parser) agent(m *mapping, fallback string) string {
+	text := m.text("agent")
+	for _, a := range p.agents {
+		if strings.HasSuffix(a.Name, ":") && strings.HasPrefix(text, a.Name) && strings.TrimSpace(text[len(a.Name):]) != "" {
+			return text
+		}
+	}
+	return m.oneOf("agent", fallback, p.agentNames())
+}
+
+// env takes the key env as variables, in the order of the file.
+func (p *parser) env(m *mapping) []string {
+	n := m.values["env"]
+	if n == nil || n.Tag == "!!null" {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		p.fail(n, "env is a mapping of names to values, but this is %s", kind(n))
+		return nil
+	}
+	var all []string
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, ok := p.scalar(n.Content[i], "a name in env")
+		if !ok || name == "" || strings.ContainsAny(name, "= ") {
+			p.fail(n.Content[i], "%q cannot be the name of a variable", shorten(name))
+			continue
+		}
+		value, _ := p.scalar(n.Content[i+1], "a value in env")
+		all = append(all, name+"="+value)
+	}
+	return all
+}
+
+func (p *parser) permissions(root *mapping) Permissions {
+	n := root.values["permissions"]
+	if n == nil {
+		return Permissions{}
+	}
+	m := p.mapping(n, "permissions", "mode", "allow", "policy", "timeout")
+	if m == nil {
+		return Permissions{}
+	}
+	allow, _ := m.texts("allow", "rules")
+	return Permissions{Mode: m.oneOf("mode", "", permissionModes), Allow: allow, Policy: m.oneOf("policy", "", policies), Timeout: m.duration("timeout", 0)}
+}
+
 func (p *parser) readMembers(root *mapping, start Member) {
 	nodes := root.list("members", "members")
-	if root.isEmpty("members") {
+	if root.isEmpty("members") && !p.led {
 		p.fail(root.at("members"), "the team has no members; add at least one under members:, such as - name: worker")
 	}
 	total := 0
 	for _, n := range nodes {
-		m := p.mapping(n, "a member", "name", "agent", "role", "prompt", "count")
+		m := p.mapping(n, "a member", append([]string{"role", "count", "planApproval", "isolation"}, agentKeys...)...)
 		if m == nil {
 			continue
 		}
 		node := memberNode{mapping: m, name: m.text("name")}
 		p.form(m, "name", "a member", node.name, nameForm())
-		member := start
+		member := p.agentSettings(m, start)
 		member.Name, member.Role = node.name, m.line("role")
-		member.Agent = m.oneOf("agent", start.Agent, p.agentNames())
-		if prompt := m.text("prompt"); prompt != "" {
-			member.Prompt = prompt
+		member.PlanApproval, member.Isolation = m.yes("planApproval"), m.oneOf("isolation", "", []string{"worktree"})
+		if member.PlanApproval && p.commandsOnly(member.Agent) {
+			p.fail(m.at("planApproval"), "%s only runs commands and submits no plan; leave planApproval out, or take another agent", member.Agent)
 		}
 		count := int(m.integer("count", 1, 1, MaxMembers))
 		if total += count; total > MaxMembers {
@@ -177,7 +273,7 @@ func (p *parser) readMembers(root *mapping, start Member) {
 
 func (p *parser) readTasks(root *mapping, start Task) {
 	nodes := root.list("tasks", "tasks")
-	if root.isEmpty("tasks") {
+	if root.isEmpty("tasks") && !p.led {
 		p.fail(root.at("tasks"), "the team has no tasks; add at least one under tasks:, such as - {id: hello, run: echo hello}")
 	}
 	if len(nodes) > MaxTasks {

@@ -10,9 +10,16 @@
 //
 //	name: health                  # letters, digits, _ and -, at most 64; required
 //	goal: what the team is for
-//	lead: lead                    # the lead's name
+//	lead: lead                    # the lead's name, when a person or a program leads, or
+//	lead:                         # an agent that plans, and leads the others
+//	  agent: claude
+//	  name: lead
+//	  model: opus                 # left out: the agent's own choice
+//	  prompt: how it is to lead
+//	delegate: false               # true: the lead may only coordinate
 //	defaults:                     # what members and tasks start from
-//	  agent: shell
+//	  agent: shell                # shell, external, claude, codex, gemini, opencode, or acp: with a command behind it
+//	  model: sonnet
 //	  prompt: be brief
 //	  priority: medium            # low, medium, high or critical
 //	  timeout: 10m                # left out: no limit
@@ -23,6 +30,12 @@
 //	    role: reader
 //	    prompt: what this member should know
 //	    count: 3                  # scout-1, scout-2 and scout-3
+//	    model: opus
+//	    command: /opt/bin/claude  # the executable, instead of the agent's own
+//	    args: [--verbose]         # added to its arguments
+//	    env: {DEBUG: "1"}         # added to its environment
+//	    planApproval: true        # it changes nothing before the lead approved its plan
+//	    isolation: worktree       # it works in a git worktree and on a branch of its own
 //	tasks:
 //	  - id: survey                # letters, digits, _ . and -, at most 64; required
 //	    subject: Look around      # left out: the id
@@ -37,6 +50,12 @@
 //	hooks:                        # the shape of settings.json; timeout in seconds
 //	  TaskCompleted:
 //	    - hooks: [{type: command, command: make test, timeout: 60}]
+//	permissions:
+//	  mode: default               # of the lead, and so of all; one of Claude Code's permission modes
+//	  allow: [Edit, "Bash(go test:*)"]
+//	  policy: user                # who settles what no rule does: user, lead, allow or deny
+//	  timeout: 5m                 # for the answer
+//	handover: 80                  # percent of its context at which a session is replaced by a fresh one
 //	budget: {tokens: 1000000, usd: 2.50, time: 30m}
 //	report:
 //	  file: REPORT.md             # where the lead writes, from the team's directory
@@ -75,7 +94,7 @@ const DefaultLead = "lead"
 
 // An Agent is a kind of session that a member can be, as the caller offers it.
 type Agent struct {
-	Name string
+	Name string // one that ends in a colon stands for all that begin so
 	// CommandsOnly: it can do nothing but a task's run command, so a task without one must be for somebody else.
 	CommandsOnly bool
 }
@@ -85,22 +104,47 @@ type File struct {
 	Name    string
 	Goal    string
 	Lead    string
+	Leader  Member   // the lead, where it is an agent; its Agent is "" where it is not
 	Members []Member // in file order, counts spelled out
 	Tasks   []Task   // in file order
 	Hooks   Hooks
 	Budget  Budget
 	Report  Report
 
+	Delegate    bool
+	Permissions Permissions
+	Handover    int // percent; 0 for the default
+
 	digest string
 }
 
-// Member is one teammate.
+// Member is one teammate, or a lead that is an agent.
 type Member struct {
-	Name   string
-	Agent  string
-	Role   string // "": none
-	Prompt string
+	Name         string
+	Agent        string
+	Role         string // "": none
+	Prompt       string
+	Model        string
+	Command      string // executable; "" for the agent's own
+	Args         []string
+	Env          []string // NAME=value
+	PlanApproval bool
+	Isolation    string // "" or worktree
 }
+
+// Permissions say what members may do without asking, and who is asked about the rest.
+type Permissions struct {
+	Mode    string // "" for default
+	Allow   []string
+	Policy  string
+	Timeout time.Duration // 0 for the default
+}
+
+// permissionModes and policies, by the names that the core gives them.
+var (
+	permissionModes = []string{"default", "acceptEdits", "auto", "bypassPermissions", "dontAsk", "plan"}
+	policies        = []string{"user", "lead", "allow", "deny"}
+)
 
 // Task is one piece of work. At most one of Owner and Role is set.
 type Task struct {

@@ -222,6 +222,19 @@ func (m *mapping) oneOf(key, fallback string, known []string) string {
 	return text
 }
 
+// yes takes a key's value as true or false; false if it is left out.
+func (m *mapping) yes(key string) bool {
+	switch text := m.text(key); text {
+	case "true":
+		return true
+	case "", "false":
+		return false
+	default:
+		m.fail(m.at(key), "%s is true or false, not %q", key, shorten(text))
+		return false
+	}
+}
+
 // integer takes a key's value as a whole number from least to most.
 func (m *mapping) integer(key string, fallback, least, most int64) int64 {
 	text := m.text(key)

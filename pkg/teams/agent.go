@@ -111,9 +111,24 @@ type plugged struct {
 
 func (s *plugged) Updates() <-chan agent.Update { return s.updates }
 
-func (s *plugged) Deliver(ctx context.Context, mail []team.Message) error {
-	return s.Session.Deliver(ctx, messagesOf(mail))
+// TakesTasks says that a session looks at the task list by itself.
+func (plug) TakesTasks() {}
+
+func (s *plugged) Give(ctx context.Context, p agent.Prompt) error {
+	var err error
+	if len(p.Mail) > 0 {
+		err = s.Session.Deliver(ctx, messagesOf(p.Mail))
+	} else {
+		err = s.Session.Wake(ctx)
+	}
+	if err == nil {
+		s.seat.report(agent.Received{ID: p.ID})
+	}
+	return err
 }
+
+// SetAccess is for agents that have permission modes of their own.
+func (s *plugged) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
 
 // givenUp is how long after the friendly part of its end a session is waited for.
 const givenUp = time.Second

@@ -66,7 +66,7 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e.cancel = cancel
 	if e.procs != nil {
-		e.host(background, coord.Options{Desk: e.desk, Agents: m.opts.agents(t), Hosts: r.hosts, Procs: e.procs, ID: id, Env: m.opts.Env,
+		e.host(background, coord.Options{Desk: e.desk, Agent: m.opts.agents(t), Hosts: r.hosts, Procs: e.procs, ID: id, Env: m.opts.Env,
 			StopGrace: m.opts.StopGrace, Log: m.opts.Log})
 	}
 	e.project(ctx)

@@ -125,12 +125,16 @@ func (o Options) place() (place, error) {
 }
 
 // agents are all that a host of this manager can run sessions of, in that team.
-func (o Options) agents(t *Team) map[string]agent.Agent {
-	all := map[string]agent.Agent{Shell: shell.Agent{}}
-	for name, a := range o.Agents {
-		all[name] = plug{a, t}
+func (o Options) agents(t *Team) func(name string) agent.Agent {
+	return func(name string) agent.Agent {
+		if a, ok := o.Agents[name]; ok {
+			return plug{a, t}
+		}
+		if name == Shell {
+			return shell.Agent{}
+		}
+		return nil
 	}
-	return all
 }
 
 func (o Options) agentNames() []string {

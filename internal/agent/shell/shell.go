@@ -44,6 +44,9 @@ type Agent struct {
 
 const defaultTimeout = time.Hour
 
+// TakesTasks says that a session looks at the task list by itself.
+func (Agent) TakesTasks() {}
+
 // Start starts a session.
 func (a Agent) Start(_ context.Context, spec agent.Spec, desk agent.Desk) (agent.Session, error) {
 	if info, err := os.Stat(spec.Dir); err != nil || !info.IsDir() {
@@ -54,7 +57,7 @@ func (a Agent) Start(_ context.Context, spec agent.Spec, desk agent.Desk) (agent
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	hurry, hurryUp := context.WithCancel(context.Background())
-	s := &session{agent: a, spec: spec, desk: desk, cancel: cancel, hurry: hurry, hurryUp: hurryUp, updates: make(chan agent.Update, 16), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &session{agent: a, spec: spec, desk: desk, cancel: cancel, hurry: hurry, hurryUp: hurryUp, updates: make(chan agent.Update, 16), given: make(chan string, 16), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go s.work(ctx)
 	return s, nil
 }
@@ -74,6 +77,7 @@ type session struct {
 	hurry   context.Context // ends when a command that is to end has been asked long enough
 	hurryUp context.CancelFunc
 	updates chan agent.Update
+	given   chan string   // ids of prompts that are to be said to be received
 	wake    chan struct{} // holds one wake-up
 	done    chan struct{}
 
@@ -84,24 +88,30 @@ type session struct {
 
 func (s *session) Updates() <-chan agent.Update { return s.updates }
 
-func (s *session) Deliver(ctx context.Context, mail []team.Message) error {
+func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	s.mu.Lock()
-	for _, m := range mail {
+	for _, m := range p.Mail {
 		if m.Type == team.TypeShutdownRequest {
 			s.shutdown = m.Ref
 		}
 	}
 	s.mu.Unlock()
-	return s.Wake(ctx)
-}
-
-func (s *session) Wake(context.Context) error {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
-	return nil
+	select {
+	case s.given <- p.ID:
+		return nil
+	case <-s.done:
+		return errors.New("the session is over")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
+
+// SetAccess has nothing to change: what a shell may run is what the tasks say.
+func (s *session) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
 
 var errInterrupted = errors.New("interrupted")
 
@@ -133,15 +143,32 @@ func (s *session) say(ctx context.Context, u agent.Update) {
 	}
 }
 
+// acknowledge says of every prompt that the session has it, until the session is over.
+func (s *session) acknowledge(ctx context.Context) {
+	for {
+		select {
+		case id := <-s.given:
+			s.say(ctx, agent.Received{ID: id})
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 func (s *session) work(ctx context.Context) {
 	defer s.hurryUp()
 	defer close(s.done)
 	defer close(s.updates)
 	s.say(ctx, agent.Started{})
+	acknowledging, stop := context.WithCancel(ctx)
+	var aside sync.WaitGroup
+	aside.Go(func() { s.acknowledge(acknowledging) })
 	var err error
 	for err == nil && ctx.Err() == nil {
 		err = s.turn(ctx)
 	}
+	stop()
+	aside.Wait()
 	if ctx.Err() != nil {
 		err = nil
 	}
@@ -169,7 +196,7 @@ func (s *session) turn(ctx context.Context) error {
 			return err
 		}
 	}
-	s.say(ctx, agent.TurnEnded{Reason: "no_work", Reported: true})
+	s.say(ctx, agent.TurnEnded{})
 	select {
 	case <-s.wake:
 	case <-ctx.Done():
@@ -271,7 +298,16 @@ func (s *session) lost(ctx context.Context, task team.Task, err error) error {
 	return err
 }
 
+// report tells a lead that is a person, or a program of theirs. An agent is told by the team itself.
 func (s *session) report(ctx context.Context, text string) error {
+	hosted := false
+	s.desk.View(func(st *team.State) {
+		lead, _ := st.Member(s.spec.Lead)
+		hosted = lead.Agent != team.External
+	})
+	if hosted {
+		return nil
+	}
 	_, err := s.desk.Do(ctx, &team.SendMessage{To: s.spec.Lead, Intent: "info", Body: text})
 	if team.CodeOf(err) != "" {
 		return nil

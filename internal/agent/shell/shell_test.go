@@ -186,7 +186,7 @@ func TestWaking(t *testing.T) {
 	b.start(shell.Agent{})
 	until[agent.TurnEnded](b)
 	b.do(team.User, &team.CreateTask{Subject: "look", Run: "true"})
-	if err := b.session.Wake(b.ctx); err != nil {
+	if err := b.session.Give(b.ctx, agent.Prompt{ID: "wake"}); err != nil {
 		t.Fatal(err)
 	}
 	until[agent.ToolFinished](b)
@@ -293,7 +293,7 @@ func TestShutdown(t *testing.T) {
 	b.do("lead", &team.RequestShutdown{Member: "ann", Deadline: desk.Now() + 60_000})
 	var mail []team.Message
 	b.View(func(s *team.State) { mail = s.Inbox("ann") })
-	if err := b.session.Deliver(b.ctx, mail); err != nil {
+	if err := b.session.Give(b.ctx, agent.Prompt{ID: "mail", Mail: mail}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(b.spec.Dir, "go"), nil, 0o600); err != nil {

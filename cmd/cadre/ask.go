@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+
+	"cadre/internal/desk"
+	"cadre/internal/show"
+	"cadre/internal/team"
+)
+
+// asker puts what waits for the user before the person at the terminal, one question at a time. Where there is no terminal it says how to
+// answer from elsewhere. A question that is answered elsewhere, or times out, is passed over.
+type asker struct {
+	app      *app
+	progress *progress
+	terminal bool
+
+	once      sync.Once
+	questions chan question
+	lines     chan string
+}
+
+type question struct {
+	text  string
+	yes   team.Body
+	no    team.Body
+	waits func(s *team.State) bool // whether it is still one
+	desk  *desk.Desk
+}
+
+func newAsker(a *app, p *progress) *asker {
+	return &asker{app: a, progress: p, terminal: !a.json && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())),
+		questions: make(chan question, 1024), lines: make(chan string)}
+}
+
+// saw looks for what the record asks of the user.
+func (q *asker) saw(ctx context.Context, r *team.Record, d *desk.Desk) {
+	t := d.Team()
+	hosted := false
+	d.View(func(s *team.State) {
+		lead, _ := s.Member(t.Lead)
+		hosted = lead.Agent != team.External
+	})
+	answered := map[string]bool{}
+	for _, e := range r.Events {
+		if e, ok := e.(*team.PermissionAnswered); ok {
+			answered[e.Request] = true
+		}
+	}
+	for _, e := range r.Events {
+		switch e := e.(type) {
+		case *team.PermissionRequested:
+			p := e.Permission
+			if answered[p.Request] || hosted && t.Permissions.Policy == "lead" && p.Member != t.Lead {
+				continue
+			}
+			q.put(ctx, question{desk: d, text: fmt.Sprintf("%s asks to use %s: %s", p.Member, p.Tool, show.Clean(p.Input)),
+				yes: &team.AnswerPermission{Request: p.Request, Allow: true}, no: &team.AnswerPermission{Request: p.Request, Reason: "the user said no"},
+				waits: func(s *team.State) bool {
+					for _, open := range s.Permissions() {
+						if open.Request == p.Request {
+							return true
+						}
+					}
+					return false
+				}}, fmt.Sprintf("cadre permit %s %s", t.Name, p.Request))
+		case *team.PlanSubmitted:
+			if hosted {
+				continue // the lead decides
+			}
+			q.put(ctx, question{desk: d, text: fmt.Sprintf("%s plans:\n%s\n", e.Member, show.Text(e.Plan)),
+				yes: &team.AnswerPlan{Request: e.Request, Approved: true}, no: &team.AnswerPlan{Request: e.Request, Feedback: "The user said no."},
+				waits: func(s *team.State) bool {
+					m, _ := s.Member(e.Member)
+					return m.Plan.Request == e.Request && m.Plan.State == "submitted"
+				}}, fmt.Sprintf("cadre plan %s %s", t.Name, e.Request))
+		}
+	}
+}
+
+func (q *asker) put(ctx context.Context, one question, how string) {
+	if !q.terminal {
+		q.progress.note("to answer: " + how)
+		return
+	}
+	q.once.Do(func() {
+		go q.read()
+		go q.ask(ctx)
+	})
+	select {
+	case q.questions <- one:
+	default:
+		q.progress.note("to answer: " + how)
+	}
+}
+
+// read reads the terminal line by line. It ends with the program: a read from a terminal cannot be called back.
+func (q *asker) read() {
+	scan := bufio.NewScanner(os.Stdin)
+	for scan.Scan() {
+		q.lines <- scan.Text()
+	}
+	close(q.lines)
+}
+
+func (q *asker) ask(ctx context.Context) {
+	for {
+		var one question
+		select {
+		case one = <-q.questions:
+		case <-ctx.Done():
+			return
+		}
+		if !q.pose(ctx, one) {
+			return
+		}
+	}
+}
+
+// pose asks one question. It reports whether there is somebody to ask more.
+func (q *asker) pose(ctx context.Context, one question) bool {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	moot := make(chan struct{})
+	go func() { // closes moot when it is no question any more
+		defer close(moot)
+		for {
+			var seq int64
+			var open bool
+			one.desk.View(func(s *team.State) { seq, open = s.Seq(), one.waits(s) })
+			if !open || one.desk.Wait(waiting, seq) != nil {
+				return
+			}
+		}
+	}()
+	q.progress.line("? " + one.text + " [y/N]")
+	var line string
+	select {
+	case text, ok := <-q.lines:
+		if !ok {
+			return false
+		}
+		line = text
+	case <-moot:
+		q.progress.line("? settled meanwhile")
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+	body := one.no
+	if word := strings.ToLower(strings.TrimSpace(line)); word == "y" || word == "yes" {
+		body = one.yes
+	}
+	if _, err := one.desk.Do(ctx, team.Command{Actor: team.User, Body: body}); err != nil {
+		q.progress.note(err.Error())
+	}
+	return true
+}

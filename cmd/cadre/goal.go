@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/team"
+	"cadre/internal/teamfile"
+)
+
+// goal is what the flags of run say of a team that is given a goal instead of a file.
+type goal struct {
+	name, agent, model, mode, policy string
+	members, handover                int
+	delegate                         bool
+	allow                            []string
+	tokens                           int64
+	usd                              float64
+}
+
+func (g *goal) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&g.name, "name", "", "name of the team; by default made from the goal")
+	f.StringVar(&g.agent, "agent", "", "agent that leads: claude, codex, gemini, opencode or acp:COMMAND; by default the first that is installed")
+	f.StringVar(&g.model, "model", "", "model of the lead, and of --members; by default the agent's own choice")
+	f.IntVar(&g.members, "members", 0, "teammates to begin with, of the same agent; the lead spawns what else it needs")
+	f.BoolVar(&g.delegate, "delegate", false, "the lead may only coordinate")
+	f.StringVar(&g.mode, "permission-mode", "", "of the lead, and of the teammates that it spawns")
+	f.StringArrayVar(&g.allow, "allow", nil, "what needs no asking, for example 'Bash(go test:*)'; may be repeated")
+	f.StringVar(&g.policy, "policy", "", "who settles what no rule does: user (you, at this terminal), lead, allow or deny")
+	f.Int64Var(&g.tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
+	f.Float64Var(&g.usd, "budget-usd", 0, "US dollars that the team may cost, where agents say; 0 for any amount")
+	f.IntVar(&g.handover, "handover", 0, "percent of its context at which a session is replaced by a fresh one; 0 for 80")
+}
+
+// given reports whether one of the flags was.
+func (g *goal) given(c *cobra.Command) bool {
+	for _, name := range []string{"name", "agent", "model", "members", "delegate", "permission-mode", "allow", "policy", "budget-tokens", "budget-usd", "handover"} {
+		if c.Flags().Changed(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// isFile tells a team file from a goal: what exists, or ends like one.
+func isFile(arg string) bool {
+	if ext := strings.ToLower(filepath.Ext(arg)); ext == ".yaml" || ext == ".yml" {
+		return true
+	}
+	info, err := os.Stat(arg)
+	return err == nil && !info.IsDir()
+}
+
+// file is the team file that the goal stands for.
+func (g *goal) file(ctx context.Context, text, dir string) (*teamfile.File, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, usage{errors.New("the goal is empty")}
+	}
+	if g.members < 0 || g.members > teamfile.MaxMembers {
+		return nil, usage{fmt.Errorf("a team has 0 to %d members to begin with", teamfile.MaxMembers)}
+	}
+	if g.agent == "" {
+		var err error
+		if g.agent, err = firstInstalled(ctx); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case g.agent == team.Shell || g.agent == team.External:
+		return nil, usage{fmt.Errorf("%s cannot lead by itself; the agents that can: %s", g.agent, strings.Join(agentWords()[:len(models)+1], ", "))}
+	case agentOf(g.agent) == nil:
+		return nil, knownAgent(g.agent)
+	}
+	if p := probe(ctx, g.agent); p.Missing != "" && p.Program == "" {
+		return nil, usage{fmt.Errorf("%s cannot lead here: %s", g.agent, p.Missing)}
+	}
+	var members []teamfile.Member
+	for i := range g.members {
+		members = append(members, teamfile.Member{Name: fmt.Sprintf("mate-%d", i+1), Agent: g.agent, Model: g.model})
+	}
+	f := teamfile.ForGoal(text, dir, teamfile.Member{Agent: g.agent, Model: g.model}, members)
+	if g.name != "" {
+		f.Name = g.name
+	}
+	f.Delegate, f.Handover = g.delegate, g.handover
+	f.Permissions = teamfile.Permissions{Mode: g.mode, Allow: g.allow, Policy: g.policy}
+	f.Budget = teamfile.Budget{Tokens: g.tokens, USD: g.usd}
+	return f, nil
+}

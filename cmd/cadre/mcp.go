@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/agent"
+	"cadre/internal/coord"
+	"cadre/internal/desk"
+	"cadre/internal/letter"
+	"cadre/internal/mcpserver"
+	"cadre/internal/team"
+	"cadre/internal/toolbox"
+)
+
+func (a *app) mcpCommand() *cobra.Command {
+	var name, as, socket string
+	c := &cobra.Command{
+		Use: "mcp", Short: "Serve the team's tools to an agent, as MCP on standard input and output", Args: exactly(0),
+		Long: `Serve the team's tools to an agent that cadre does not run: add this command as an MCP server to an interactive Claude Code, Codex or
+Gemini session, and that session is the lead of the team, or with --as one of its teammates.
+
+  claude mcp add cadre -- cadre mcp --team NAME
+  codex mcp add cadre -- cadre mcp --team NAME
+  gemini mcp add cadre cadre mcp --team NAME
+
+A team that does not exist is created, with this session as its lead. Every result of a tool ends with the messages that have come meanwhile.`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			stays()
+			if socket != "" {
+				return relay(c.Context(), socket)
+			}
+			return a.serveTools(c.Context(), name, as)
+		},
+	}
+	c.Flags().StringVar(&name, "team", os.Getenv("CADRE_TEAM"), "the team; by default one named after the directory")
+	c.Flags().StringVar(&as, "as", "", "the member that the session is; the lead by default")
+	c.Flags().StringVar(&socket, "socket", "", "connect with the socket of a session that cadre runs")
+	c.Flags().MarkHidden("socket")
+	return c
+}
+
+// relay connects standard input and output with a socket, until either ends.
+func relay(ctx context.Context, socket string) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return &team.Error{Code: team.NotReady, Text: "the session that these tools belong to is gone: " + err.Error()}
+	}
+	defer conn.Close()
+	ended := make(chan error, 2)
+	go func() {
+		_, err := io.Copy(conn, os.Stdin)
+		if half, ok := conn.(*net.UnixConn); ok {
+			half.CloseWrite()
+		}
+		if err != nil {
+			ended <- err
+		}
+	}()
+	go func() {
+		_, err := io.Copy(os.Stdout, conn)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func (a *app) geminiHookCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "gemini-hook SOCKET", Hidden: true, Args: exactly(1), Short: "Give a working Gemini CLI its mail before it asks its model",
+		RunE: func(c *cobra.Command, args []string) error {
+			return nil
+		},
+	}
+}
+
+// serveTools serves the tools of a member that has no session of ours.
+func (a *app) serveTools(ctx context.Context, name, as string) error {
+	if name == "" {
+		var err error
+		if name, err = teamOfDirectory(); err != nil {
+			return err
+		}
+	}
+	if _, err := a.home.Folder(name); team.CodeOf(err) == team.NotFound && as == "" {
+		if err := a.found(ctx, name); err != nil {
+			return err
+		}
+	}
+	d, dir, err := a.open(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if as == "" {
+		as = a.actor(name, "")
+	}
+	if as == team.User {
+		as = d.Team().Lead
+	}
+	var m team.Member
+	var known bool
+	d.View(func(s *team.State) { m, known = s.Member(as) })
+	switch {
+	case !known:
+		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no member named %q in team %s", as, name)}
+	case m.Agent != team.External:
+		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is a session of %s that cadre runs; spawn a member with --agent external to be that one", as, m.Agent)}
+	}
+	box := &outsider{app: a, desk: d, name: name, member: as}
+	tools := toolbox.New(toolbox.Options{Desk: box, Member: as, Now: desk.Now, Refresh: d.Refresh, Mail: box.mail, Agents: func() []string { return append(offers(""), team.External) },
+		Spawned: func(ctx context.Context, member string) error {
+			d.View(func(s *team.State) { m, _ = s.Member(member) })
+			if m.Agent == team.External {
+				return nil
+			}
+			return a.ensureHost(ctx, name, member)
+		},
+		Cleanup: func(ctx context.Context) error {
+			if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
+				return err
+			}
+			return a.home.Remove(dir)
+		}})
+	return mcpserver.Stdio(ctx, tools, os.Stdin, os.Stdout, mcpserver.Options{Name: agent.ToolServerName, Version: version})
+}
+
+// teamOfDirectory is a name for a team, made from where this is.
+func teamOfDirectory() (string, error) {
+	dir, err := workDir(".")
+	if err != nil {
+		return "", err
+	}
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		if r < 0x80 && team.ValidName("a"+string(r)) {
+			return r
+		}
+		return '-'
+	}, filepath.Base(dir)), "-_")
+	if name = name[:min(len(name), 64)]; !team.ValidName(name) {
+		return "", usage{errors.New("no team can be named after this directory; say which one: --team NAME")}
+	}
+	return name, nil
+}
+
+// found creates a team whose lead is the session that asks for its tools.
+func (a *app) found(ctx context.Context, name string) error {
+	dir, err := workDir(".")
+	if err != nil {
+		return err
+	}
+	body := &team.CreateTeam{TeamID: name + "-" + strings.ToLower(desk.NewID()), Name: name, Dir: dir, Lead: team.DefaultLead, TeammateOf: a.teammateOf(ctx)}
+	err = a.home.Create(name, []team.Command{{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: body}})
+	if team.CodeOf(err) == team.Taken { // somebody was faster
+		return nil
+	}
+	return err
+}
+
+// outsider acts as a member that has no session of ours, and knows what it was given but has not shown to have read.
+type outsider struct {
+	app          *app
+	desk         *desk.Desk
+	name, member string
+
+	mu    sync.Mutex
+	begun bool
+	shown int64 // the last message that was at the end of a result
+}
+
+func (o *outsider) Do(ctx context.Context, body team.Body) (*team.Record, error) {
+	receipt, err := o.desk.Do(ctx, team.Command{Actor: o.member, Body: body})
+	return receipt.Record, err
+}
+
+func (o *outsider) View(see func(*team.State)) { o.desk.View(see) }
+
+// mail takes the messages that go behind a result. A further call shows that the result before it came through, so what was with that is read
+// then; what was given to a session that ended before it showed so is repeated to the next one.
+func (o *outsider) mail(ctx context.Context) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.shown > 0 {
+		if _, err := o.Do(ctx, &team.MarkRead{Through: o.shown}); err != nil && team.CodeOf(err) == "" {
+			return "", err
+		}
+		o.shown = 0
+	}
+	var m team.Member
+	o.View(func(s *team.State) { m, _ = s.Member(o.member) })
+	var mail []team.Message
+	if !o.begun && m.DeliveredSeq > m.ReadSeq {
+		before, err := handedOut(ctx, o.desk, m)
+		if err != nil {
+			return "", err
+		}
+		mail = before
+	}
+	o.begun = true
+	var inbox []team.Message
+	o.View(func(s *team.State) { inbox = s.Inbox(o.member) })
+	r, err := o.Do(ctx, &team.ReceiveMessages{})
+	if err != nil && team.CodeOf(err) == "" {
+		return "", err
+	}
+	taken, _ := find[*team.MessagesDelivered](r)
+	fresh, err := o.app.settle(ctx, o.desk, inbox, taken, team.Member{})
+	if err != nil {
+		return "", err
+	}
+	if mail = append(mail, fresh...); len(mail) == 0 {
+		return "", nil
+	}
+	o.shown = mail[len(mail)-1].Seq
+	return letter.Batch(o.desk.Team().ID, o.member, mail), nil
+}

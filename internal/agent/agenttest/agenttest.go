@@ -1,0 +1,377 @@
+// Package agenttest holds what tests need to run real coding agents without a model: a scripted model server on loopback, the programs
+// themselves, installed from npm, and a clean environment in which they know nothing but that server.
+//
+// # The model server
+//
+// A [Server] speaks Anthropic Messages, OpenAI Responses and Gemini generateContent, streaming and not, on one address. A [Script] says what the
+// model answers; what each model was shown is recorded, in a form that is the same for all three.
+//
+// # Guarantees
+//
+//   - Nobody's credentials are used and nothing but loopback is reached: the environment is made from nothing, with a home folder of its own.
+//   - A program is installed once for a machine and version, whatever number of tests wants it, and a test is skipped with the reason only
+//     where it cannot be installed.
+package agenttest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Script says what the model answers to a request. It is called for several requests at once.
+type Script func(*Request) Turn
+
+// Request is what a model was shown.
+type Request struct {
+	N        int    // counts the requests of a server, from 1
+	Protocol string // anthropic, openai or gemini
+	Model    string
+	Key      string // with which it was asked
+	Stream   bool
+	Side     bool // asked by a program for its own ends, such as a title; the server answered it itself
+	System   string
+	Tools    []string // names that were offered
+	Messages []Message
+	Raw      []byte
+}
+
+// Message is one of the messages that a model was shown.
+type Message struct {
+	Role    string // user, assistant or tool
+	Text    string
+	Calls   []Call
+	Results []Result
+}
+
+// Call is a tool's.
+type Call struct {
+	ID    string
+	Name  string
+	Input map[string]any
+}
+
+// Result is what a tool gave.
+type Result struct {
+	ID, Text string
+	Failed   bool
+}
+
+// Turn is what the model answers.
+type Turn struct {
+	Text  string
+	Calls []Call
+
+	Status     int                   // answer with this HTTP status instead, and Text as the words of the error
+	RetryAfter string                // the header of that name
+	Cut        bool                  // the stream ends in the middle of the text
+	Wait       func(context.Context) // is called first; ends when its context does, which is when the program goes away
+	In, Out    int                   // tokens; 0 for 100 and 10
+}
+
+// Say is a turn with no more than a text.
+func Say(format string, args ...any) Turn { return Turn{Text: fmt.Sprintf(format, args...)} }
+
+// Use is a turn that calls one tool.
+func Use(tool string, input map[string]any) Turn {
+	return Turn{Calls: []Call{{Name: tool, Input: input}}}
+}
+
+// Fail is a turn that is an error.
+func Fail(status int, words string) Turn { return Turn{Status: status, Text: words} }
+
+// Sequence answers with one turn after the other, and with the last one from then on.
+func Sequence(turns ...Turn) Script {
+	var mu sync.Mutex
+	n := 0
+	return func(*Request) Turn {
+		mu.Lock()
+		defer mu.Unlock()
+		t := turns[min(n, len(turns)-1)]
+		n++
+		return t
+	}
+}
+
+// shown is all that the model was shown.
+func (r *Request) shown() string {
+	var b strings.Builder
+	b.WriteString(r.System + "\n")
+	for _, m := range r.Messages {
+		b.WriteString(m.Text + "\n")
+		for _, res := range m.Results {
+			b.WriteString(res.Text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// Has reports whether the model was shown the text, anywhere.
+func (r *Request) Has(text string) bool { return strings.Contains(r.shown(), text) }
+
+// Count is how often it was.
+func (r *Request) Count(text string) int { return strings.Count(r.shown(), text) }
+
+// Last is the last message, in which a user's text and results of tools may stand together.
+func (r *Request) Last() Message {
+	if len(r.Messages) == 0 {
+		return Message{}
+	}
+	return r.Messages[len(r.Messages)-1]
+}
+
+// LastUser is the text of the last message of a user that has one.
+func (r *Request) LastUser() string {
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if m := r.Messages[i]; m.Role == "user" && strings.TrimSpace(m.Text) != "" {
+			return m.Text
+		}
+	}
+	return ""
+}
+
+// Results are those of the tools that were called last, "" when the last thing is none.
+func (r *Request) Results() string {
+	var texts []string
+	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != "assistant"; i-- {
+		for _, res := range r.Messages[i].Results {
+			texts = append([]string{res.Text}, texts...)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Calls is how often the tool was called in what the model was shown.
+func (r *Request) Calls(tool string) int {
+	n := 0
+	for _, m := range r.Messages {
+		for _, c := range m.Calls {
+			if c.Name == tool {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Tool is the full name of the tool that was offered and ends in the name, such as mcp__cadre__TaskList for TaskList; the name itself when none does.
+func (r *Request) Tool(name string) string {
+	for _, t := range r.Tools {
+		if t == name {
+			return t
+		}
+	}
+	for _, t := range r.Tools {
+		if strings.HasSuffix(t, "_"+name) {
+			return t
+		}
+	}
+	return name
+}
+
+// Server is a scripted model on loopback.
+type Server struct {
+	URL string // http://127.0.0.1:PORT
+
+	script Script
+	mu     sync.Mutex
+	all    []*Request
+	more   chan struct{} // closed and made anew with every request
+	calls  int
+}
+
+// NewServer starts a server, which ends with the test.
+func NewServer(t testing.TB, script Script) *Server {
+	t.Helper()
+	s := &Server{script: script, more: make(chan struct{})}
+	server := httptest.NewServer(http.HandlerFunc(s.serve))
+	s.URL = server.URL
+	t.Cleanup(func() {
+		server.CloseClientConnections() // a turn that waits ends with its program
+		server.Close()
+	})
+	return s
+}
+
+// Requests are those so far, without the ones that a program asked for its own ends.
+func (s *Server) Requests() []*Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var main []*Request
+	for _, r := range s.all {
+		if !r.Side {
+			main = append(main, r)
+		}
+	}
+	return main
+}
+
+// patience is how long a request is waited for. Real programs take seconds to start.
+const patience = 90 * time.Second
+
+// WaitFor returns the first request for which is holds, also one that was before.
+func (s *Server) WaitFor(t testing.TB, what string, is func(*Request) bool) *Request {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for n := 0; ; {
+		s.mu.Lock()
+		fresh, more := s.all[n:], s.more
+		n = len(s.all)
+		s.mu.Unlock()
+		for _, r := range fresh {
+			if !r.Side && is(r) {
+				return r
+			}
+		}
+		select {
+		case <-more:
+		case <-deadline.C:
+			t.Fatalf("no model was shown %s; what they were shown:\n%s", what, s.Story())
+		}
+	}
+}
+
+// Story tells what every model was shown last and how often, for a test that failed.
+func (s *Server) Story() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for _, r := range s.all {
+		last := r.Last()
+		text := strings.Join(strings.Fields(last.Text), " ")
+		for _, res := range last.Results {
+			text += " [result: " + strings.Join(strings.Fields(res.Text), " ") + "]"
+		}
+		if len(text) > 300 {
+			text = text[:150] + " … " + text[len(text)-150:]
+		}
+		fmt.Fprintf(&b, "%3d %-9s side=%-5t %2d messages, %2d tools; last, of %s: %s\n", r.N, r.Protocol, r.Side, len(r.Messages), len(r.Tools), last.Role, text)
+	}
+	return b.String()
+}
+
+func (s *Server) serve(w http.ResponseWriter, h *http.Request) {
+	var body json.RawMessage
+	if h.Body != nil {
+		json.NewDecoder(http.MaxBytesReader(w, h.Body, 64<<20)).Decode(&body)
+	}
+	p := protocolOf(h)
+	if p == nil {
+		fill(w, h)
+		return
+	}
+	r := p.read(h, body)
+	r.Raw, r.Key, r.Side = body, key(h), len(r.Tools) == 0
+	s.mu.Lock()
+	s.all = append(s.all, r)
+	r.N = len(s.all)
+	close(s.more)
+	s.more = make(chan struct{})
+	s.mu.Unlock()
+
+	t := Turn{Text: "ok"}
+	if !r.Side {
+		t = s.script(r)
+	}
+	if t.Wait != nil {
+		t.Wait(h.Context())
+		if h.Context().Err() != nil {
+			return
+		}
+	}
+	if t.Status != 0 {
+		if t.RetryAfter != "" {
+			w.Header().Set("Retry-After", t.RetryAfter)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(t.Status)
+		json.NewEncoder(w).Encode(p.failure(t))
+		return
+	}
+	for i := range t.Calls {
+		s.mu.Lock()
+		s.calls++
+		n := s.calls
+		s.mu.Unlock()
+		if t.Calls[i].ID == "" {
+			t.Calls[i].ID = fmt.Sprintf("toolu_%04d", n)
+		}
+		if t.Calls[i].Input == nil {
+			t.Calls[i].Input = map[string]any{}
+		}
+	}
+	if t.In == 0 {
+		t.In = 100
+	}
+	if t.Out == 0 {
+		t.Out = 10
+	}
+	out := &stream{w: w, live: r.Stream, cut: t.Cut}
+	p.answer(out, r, t)
+}
+
+// key is what the program authenticated with, in whichever way its protocol does.
+func key(h *http.Request) string {
+	for _, k := range []string{h.Header.Get("X-Api-Key"), h.Header.Get("X-Goog-Api-Key"), strings.TrimPrefix(h.Header.Get("Authorization"), "Bearer "), h.URL.Query().Get("key")} {
+		if k != "" {
+			return k
+		}
+	}
+	return ""
+}
+
+// fill answers what is asked besides models.
+func fill(w http.ResponseWriter, h *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case strings.HasSuffix(h.URL.Path, "count_tokens"):
+		w.Write([]byte(`{"input_tokens":100}`))
+	case strings.HasSuffix(h.URL.Path, ":countTokens"):
+		w.Write([]byte(`{"totalTokens":100}`))
+	case strings.HasSuffix(h.URL.Path, "/models"):
+		w.Write([]byte(`{"object":"list","data":[],"models":[]}`))
+	default:
+		w.WriteHeader(http.StatusNotFound)
+		w.Write([]byte(`{"error":{"message":"nothing is here"}}`))
+	}
+}
+
+// stream writes the events of a streamed answer.
+type stream struct {
+	w    http.ResponseWriter
+	live bool
+	cut  bool
+}
+
+func (s *stream) head() {
+	s.w.Header().Set("Content-Type", "text/event-stream")
+	s.w.WriteHeader(http.StatusOK)
+}
+
+// event writes one event; the name may be "".
+func (s *stream) event(name string, data any) {
+	text, _ := json.Marshal(data)
+	if name != "" {
+		fmt.Fprintf(s.w, "event: %s\n", name)
+	}
+	fmt.Fprintf(s.w, "data: %s\n\n", text)
+	s.w.(http.Flusher).Flush()
+}
+
+// breakOff ends the connection in the middle.
+func (s *stream) breakOff() { panic(http.ErrAbortHandler) }
+
+func (s *stream) whole(v any) {
+	if s.cut {
+		s.breakOff()
+	}
+	s.w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(s.w).Encode(v)
+}

@@ -1,0 +1,218 @@
+package agenttest
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/proc"
+)
+
+//go:embed agents.json
+var pinned []byte
+
+// Program is a real coding agent, at a version that is pinned in agents.json.
+type Program struct {
+	Name    string `json:"name"`
+	Package string `json:"package"` // in npm
+	Version string `json:"version"`
+	Old     bool   `json:"old"` // not the one that a name alone stands for
+	Path    string `json:"-"`   // of its launcher
+}
+
+// Dir is the folder of its launcher.
+func (p Program) Dir() string { return filepath.Dir(p.Path) }
+
+// Programs are all that are pinned.
+func Programs() []Program {
+	var all []Program
+	if err := json.Unmarshal(pinned, &all); err != nil {
+		panic(err)
+	}
+	return all
+}
+
+// Installed returns the program, which it installs if it has to. name is claude, codex, gemini or opencode, or one of them with @ and a version
+// that is pinned. The test is skipped where it cannot be installed.
+func Installed(t testing.TB, name string) Program {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("real agents take their time; not with -short")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
+	defer cancel()
+	for _, p := range Programs() {
+		if p.Name == name && !p.Old || p.Name+"@"+p.Version == name {
+			p, err := Install(ctx, p)
+			if err != nil {
+				t.Skipf("%s %s cannot be installed here: %v", p.Name, p.Version, err)
+			}
+			return p
+		}
+	}
+	t.Fatalf("%s is not pinned in agents.json", name)
+	return Program{}
+}
+
+// installTimeout bounds one installation, and the wait for another process that installs the same.
+const installTimeout = 5 * time.Minute
+
+// Install installs a program from npm into the user's cache folder, unless it is there. Of several processes one installs, and the others wait.
+func Install(ctx context.Context, p Program) (Program, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return p, err
+	}
+	all := filepath.Join(cache, "cadre", "agents")
+	dir := filepath.Join(all, p.Name+"-"+p.Version)
+	p.Path = filepath.Join(dir, "node_modules", ".bin", p.Name)
+	if _, err := os.Stat(p.Path); err == nil {
+		return p, nil
+	}
+	if err := os.MkdirAll(all, 0o755); err != nil {
+		return p, err
+	}
+	lock, err := wait(ctx, dir+".lock")
+	if err != nil {
+		return p, err
+	}
+	defer lock.Unlock()
+	if _, err := os.Stat(p.Path); err == nil { // by who had the lock before
+		return p, nil
+	}
+	fresh, err := os.MkdirTemp(all, "."+p.Name+"-")
+	if err != nil {
+		return p, err
+	}
+	defer os.RemoveAll(fresh)
+	npm := exec.CommandContext(ctx, "npm", "install", "--no-fund", "--no-audit", "--loglevel", "error", "--prefix", fresh, p.Package+"@"+p.Version)
+	npm.Dir = fresh
+	var words bytes.Buffer
+	npm.Stdout, npm.Stderr = &words, &words
+	if err := npm.Run(); err != nil {
+		text := strings.TrimSpace(words.String())
+		return p, fmt.Errorf("%w: %s", err, text[max(0, len(text)-600):])
+	}
+	os.RemoveAll(dir)
+	return p, os.Rename(fresh, dir)
+}
+
+func wait(ctx context.Context, path string) (*proc.Lock, error) {
+	for {
+		lock, err := proc.NewLock(path)
+		if !errors.Is(err, proc.ErrHeld) {
+			return lock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("another process installs it: %w", ctx.Err())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// World is a home in which agents know nothing but a server.
+type World struct {
+	Home string
+	Dir  string // a project to work in: a git repository with one commit
+	Env  []string
+}
+
+// NewWorld makes a home for the programs, with the configuration of each, and a project. It is not below the folder for temporary files, which codex
+// refuses to keep its own in, and goes with the test.
+func NewWorld(t testing.TB, s *Server, programs ...Program) World {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		cache = filepath.Join(cache, "cadre", "homes")
+		err = os.MkdirAll(cache, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.MkdirTemp(cache, "home-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for n := 0; os.RemoveAll(home) != nil && n < 50; n++ { // a program that was just killed may leave something behind
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	w := World{Home: home, Dir: filepath.Join(home, "project")}
+	path := []string{}
+	for _, p := range programs {
+		path = append(path, p.Dir())
+	}
+	for _, tool := range []string{"node", "git", "sh", "bash"} {
+		if found, err := exec.LookPath(tool); err == nil {
+			path = append(path, filepath.Dir(found))
+		}
+	}
+	w.Env = []string{"HOME=" + home, "PATH=" + strings.Join(append(path, "/usr/local/bin", "/usr/bin", "/bin"), ":"), "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8", "TERM=dumb", "USER=cadre",
+		"SHELL=/bin/bash", "NO_PROXY=127.0.0.1,localhost", "GIT_CONFIG_GLOBAL=" + filepath.Join(home, "gitconfig")}
+	w.Env = append(w.Env, claudeEnv(s)...)
+	w.Env = append(w.Env, "CADRE_TEST_KEY=dummy") // of codex
+	w.Env = append(w.Env, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+s.URL, "GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE=true")
+	w.Env = append(w.Env, "OPENCODE_DISABLE_AUTOUPDATE=true", "OPENCODE_DISABLE_MODELS_FETCH=true", "OPENCODE_DISABLE_LSP_DOWNLOAD=true", "OPENCODE_DISABLE_DEFAULT_PLUGINS=true")
+	for name, text := range map[string]string{
+		"gitconfig":                      "[user]\n\tname = test\n\temail = test@example.org\n[init]\n\tdefaultBranch = main\n",
+		".codex/config.toml":             codexConfig(s),
+		".gemini/settings.json":          `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},"general":{"enableAutoUpdate":false,"disableAutoUpdate":true},"privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false}}`,
+		".config/opencode/opencode.json": openCodeConfig(s),
+		"project/README.md":              "A project to work in.\n",
+	} {
+		file := filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-q", "-m", "begin"}} {
+		git := exec.Command("git", args...)
+		git.Dir, git.Env = w.Dir, w.Env
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	return w
+}
+
+func claudeEnv(s *Server) []string {
+	return []string{"ANTHROPIC_BASE_URL=" + s.URL, "ANTHROPIC_API_KEY=dummy", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "IS_SANDBOX=1"}
+}
+
+func codexConfig(s *Server) string {
+	return fmt.Sprintf(`model = "gpt-fake"
+model_provider = "fake"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.fake]
+name = "fake"
+base_url = "%s/v1"
+wire_api = "responses"
+env_key = "CADRE_TEST_KEY"
+requires_openai_auth = false
+supports_websockets = false
+request_max_retries = 1
+stream_max_retries = 1
+`, s.URL)
+}
+
+func openCodeConfig(s *Server) string {
+	return fmt.Sprintf(`{"$schema":"https://opencode.ai/config.json","autoupdate":false,"share":"disabled","model":"fake/fake-model","small_model":"fake/fake-model",
+"provider":{"fake":{"npm":"@ai-sdk/anthropic","name":"fake","options":{"baseURL":"%s/v1","apiKey":"dummy"},"models":{"fake-model":{"name":"fake","limit":{"context":200000,"output":8000}}}}}}`, s.URL)
+}

@@ -1,0 +1,75 @@
+package agenttest
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"cadre/internal/agent"
+	"cadre/internal/mcpserver"
+)
+
+// relayVariable names the socket that the test binary connects its standard input and output with, when it is run as the server of a session's tools.
+const relayVariable = "CADRE_TEST_RELAY"
+
+// Relay does so, where the binary is run for that, and then never returns. It is called first in TestMain.
+func Relay() {
+	socket := os.Getenv(relayVariable)
+	if socket == "" {
+		return
+	}
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		os.Exit(1)
+	}
+	go func() {
+		io.Copy(conn, os.Stdin)
+		conn.(*net.UnixConn).CloseWrite()
+	}()
+	io.Copy(os.Stdout, conn)
+	os.Exit(0)
+}
+
+// serveTools serves the bench's tools on a socket, and returns the command line that connects to it.
+func (b *Bench) serveTools() []string {
+	b.T.Helper()
+	dir, err := os.MkdirTemp("", "cadre-test-")
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	socket := filepath.Join(dir, "s")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	b.T.Cleanup(func() {
+		cancel()
+		listener.Close()
+		serving.Wait()
+		os.RemoveAll(dir)
+	})
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() {
+				defer conn.Close()
+				stop := context.AfterFunc(ctx, func() { conn.Close() })
+				defer stop()
+				mcpserver.Stdio(ctx, b.Tools, conn, conn, mcpserver.Options{Name: agent.ToolServerName})
+			})
+		}
+	})
+	self, err := os.Executable()
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return []string{"/usr/bin/env", relayVariable + "=" + socket, self}
+}

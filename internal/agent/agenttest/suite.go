@@ -1,0 +1,543 @@
+package agenttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cadre/internal/agent"
+)
+
+// Driver is a driver under test, and what is particular to its program.
+type Driver struct {
+	Program string                       // as [Installed] knows it
+	Agent   func(p Program) agent.Agent  // drives that program
+	Shell   func(command string) Turn    // the model runs a command
+	Write   func(file, text string) Turn // the model writes a file, by an absolute path
+	Plan    func(plan string) Turn       // the model lays its plan before the user; nil for a program that has no tool for it
+	MidTurn bool                         // a working agent gets a prompt at its next tool boundary, else when its turn has ended
+	Asks    bool                         // it asks before it runs a command or writes, in mode default
+	Gates   bool                         // it asks the gate before every tool, not only where it asks for permission
+	Slow    string                       // why an error of the model is not told at once; "" when it is
+	Env     []string                     // added to the environment
+	Kill    func(*Run) int               // pid of the program, to kill it; nil for the only child
+}
+
+// TestDriver is the suite that every driver passes, with the real program.
+func TestDriver(t *testing.T, d Driver) {
+	p := Installed(t, d.Program)
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, Driver, Program)
+	}{
+		{"Turn", testTurn}, {"TeamTool", testTeamTool}, {"WhileAToolRuns", testWhileAToolRuns}, {"AtTheEndOfATurn", testAtTheEnd}, {"Urgent", testUrgent},
+		{"Permission", testPermission}, {"Gate", testGate}, {"Plan", testPlan}, {"Errors", testErrors}, {"KilledAndResumed", testKilled},
+		{"Stop", testStop}, {"CannotStart", testCannotStart},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, d, p) })
+	}
+}
+
+func (d Driver) bench(t *testing.T, p Program, script Script) (*Bench, *Server) {
+	t.Helper()
+	s := NewServer(t, script)
+	w := NewWorld(t, s, p)
+	w.Env = append(w.Env, d.Env...)
+	b := NewBench(t, d.Agent(p), w)
+	b.Spec.ToolServer = b.serveTools()
+	return b, s
+}
+
+// byPrompt answers by the last thing that the model was told: a prompt with "do N" gets the turns of N, one after the other as results come in.
+func byPrompt(turns map[string][]Turn) Script {
+	return func(r *Request) Turn {
+		last, n := "", 0
+		for _, m := range r.Messages {
+			for key := range turns {
+				if m.Role == "user" && strings.Contains(m.Text, "do "+key) {
+					last, n = key, 0
+				}
+			}
+			if m.Role == "assistant" {
+				n++
+			}
+		}
+		list := turns[last]
+		if len(list) == 0 {
+			return Say("I have nothing to do.")
+		}
+		return list[min(n, len(list)-1)]
+	}
+}
+
+func testTurn(t *testing.T, d Driver, p Program) {
+	b, s := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("echo from the shell"), Say("It said so.")}, "two": {Say("Again.")}}))
+	b.Spec.Access.Mode = "bypassPermissions"
+	r := b.Start()
+	if started := Next[agent.Started](r); started.Session == "" || started.Resumed {
+		t.Errorf("%+v", started)
+	}
+	r.Tell("p1", "do one")
+	Next[agent.TurnStarted](r)
+	tool := Next[agent.ToolStarted](r)
+	if tool.Tool != "Bash" || !strings.Contains(tool.Input, "echo from the shell") {
+		t.Errorf("the tool is %+v", tool)
+	}
+	if done := Next[agent.ToolFinished](r); done.ID != tool.ID || !strings.Contains(done.Output, "from the shell") {
+		t.Errorf("it gave %+v", done)
+	}
+	if end := Next[agent.TurnEnded](r); end.Text != "It said so." || end.Problem != nil || end.Interrupted {
+		t.Errorf("the turn ended with %+v", end)
+	}
+	r.Got("p1")
+	r.Tell("p2", "do two")
+	if end := Next[agent.TurnEnded](r); end.Text != "Again." {
+		t.Errorf("the second turn ended with %+v", end)
+	}
+	r.Got("p2")
+	first := s.Requests()[0]
+	if !first.Has("You are ann, a teammate.") || first.Count("do one") != 1 {
+		t.Errorf("the model was shown:\n%s\n%s", first.System, first.LastUser())
+	}
+	var tokens int64
+	for _, u := range Said[agent.Used](r) {
+		tokens += u.Usage.Tokens()
+	}
+	if tokens != 330 {
+		t.Errorf("%d tokens of 330 are counted: %+v", tokens, Said[agent.Used](r))
+	}
+}
+
+func testTeamTool(t *testing.T, d Driver, p Program) {
+	b, s := d.bench(t, p, func(r *Request) Turn {
+		if r.Has(Status) {
+			return Say("Good.")
+		}
+		return Use(r.Tool("TeamStatus"), map[string]any{"about": "us"})
+	})
+	r := b.Start()
+	r.Tell("p", "look")
+	if end := Next[agent.TurnEnded](r); end.Text != "Good." {
+		t.Errorf("the turn ended with %+v\n%s%s", end, r.Story(), s.Story())
+	}
+	if calls := b.Tools.Called(); len(calls) != 1 || !strings.Contains(calls[0], "us") {
+		t.Errorf("called was %v", calls)
+	}
+	if tools := Said[agent.ToolStarted](r); len(tools) != 1 || tools[0].Tool != "TeamStatus" {
+		t.Errorf("tools: %+v", tools)
+	}
+	if done := Said[agent.ToolFinished](r); len(done) != 1 || !strings.Contains(done[0].Output, Status) {
+		t.Errorf("results: %+v", done)
+	}
+	if asked := Said[agent.PermissionAsked](r); len(asked) != 0 {
+		t.Errorf("it asked for %+v", asked)
+	}
+}
+
+// A message that is given while a slow tool runs is in the very next request, once, and the tool goes on.
+func testWhileAToolRuns(t *testing.T, d Driver, p Program) {
+	b, s := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("touch began; until test -e go; do sleep 0.05; done; echo finished"), Say("Done."), Say("Done.")}}))
+	b.Spec.Access.Mode = "bypassPermissions"
+	r := b.Start()
+	r.Tell("p", "do one")
+	Next[agent.ToolStarted](r)
+	b.waitFile("began")
+	r.Prompt(Mail("mail", 7, "the port is 4711"))
+	r.quiet(agent.Received{ID: "mail"})
+	b.touch("go")
+	done := Next[agent.ToolFinished](r)
+	if done.Failed || !strings.Contains(done.Output, "finished") {
+		t.Errorf("the tool gave %+v", done)
+	}
+	next := s.Requests
+	if d.MidTurn {
+		req := s.WaitFor(t, "the result of the tool", func(r *Request) bool { return strings.Contains(r.Results(), "finished") })
+		if req.Count("the port is 4711") != 1 {
+			t.Errorf("the very next request has the message %d times:\n%s", req.Count("the port is 4711"), s.Story())
+		}
+	}
+	s.WaitFor(t, "the message", func(r *Request) bool { return r.Has("the port is 4711") })
+	r.Got("mail")
+	Next[agent.TurnEnded](r)
+	for _, req := range next() {
+		if n := req.Count("the port is 4711"); n > 1 {
+			t.Errorf("request %d has the message %d times", req.N, n)
+		}
+	}
+}
+
+// A prompt that races the end of a turn is neither lost nor doubled.
+func testAtTheEnd(t *testing.T, d Driver, p Program) {
+	b, s := d.bench(t, p, func(*Request) Turn { return Say("Yes.") })
+	r := b.Start()
+	const rounds = 6
+	for i := range rounds {
+		r.Tell(fmt.Sprintf("a%d", i), fmt.Sprintf("first of round %d;", i))
+		s.WaitFor(t, "it", func(r *Request) bool { return r.Has(fmt.Sprintf("first of round %d;", i)) })
+		r.Tell(fmt.Sprintf("b%d", i), fmt.Sprintf("second of round %d;", i)) // the answer is under way
+		r.Got(fmt.Sprintf("a%d", i))
+		r.Got(fmt.Sprintf("b%d", i))
+		last := s.WaitFor(t, "the second", func(r *Request) bool { return r.Has(fmt.Sprintf("second of round %d;", i)) })
+		if last.Count(fmt.Sprintf("second of round %d;", i)) != 1 {
+			t.Errorf("round %d: doubled\n%s", i, s.Story())
+		}
+	}
+	requests := s.Requests()
+	for i := range rounds {
+		for _, what := range []string{"first", "second"} {
+			if n := requests[len(requests)-1].Count(fmt.Sprintf("%s of round %d;", what, i)); n != 1 {
+				t.Errorf("at the end the %s of round %d is there %d times", what, i, n)
+			}
+		}
+	}
+}
+
+// An urgent message ends what the model says, and comes next.
+func testUrgent(t *testing.T, d Driver, p Program) {
+	b, s := d.bench(t, p, func(r *Request) Turn {
+		if r.Has("stop that") {
+			return Say("Stopped.")
+		}
+		return Turn{Text: "a long story", Wait: func(ctx context.Context) { <-ctx.Done() }}
+	})
+	r := b.Start()
+	r.Tell("p", "tell a story")
+	s.WaitFor(t, "the story", func(r *Request) bool { return r.Has("tell a story") })
+	Next[agent.TurnStarted](r)
+	mail := Mail("urgent", 3, "stop that")
+	mail.Urgent = true
+	r.Prompt(mail)
+	s.WaitFor(t, "the urgent message", func(r *Request) bool { return r.Has("stop that") })
+	r.Got("urgent")
+	for end := Next[agent.TurnEnded](r); end.Text != "Stopped."; end = Next[agent.TurnEnded](r) {
+		if end.Problem != nil {
+			t.Fatalf("the turn ended with %v", end.Problem)
+		}
+	}
+}
+
+func testPermission(t *testing.T, d Driver, p Program) {
+	if !d.Asks {
+		t.Skip("it asks nobody")
+	}
+	b, _ := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("touch allowed"), Say("Done.")}, "two": {d.Shell("touch denied"), Say("Not done.")}}))
+	r := b.Start()
+	r.Tell("p1", "do one")
+	asked := Next[agent.PermissionAsked](r)
+	if asked.Tool != "Bash" || !strings.Contains(asked.Input, "touch allowed") {
+		t.Errorf("asked for %+v", asked)
+	}
+	b.absent("allowed")
+	asked.Answer(true, "")
+	if end := Next[agent.TurnEnded](r); end.Text != "Done." {
+		t.Errorf("the turn ended with %+v", end)
+	}
+	b.waitFile("allowed")
+	r.Tell("p2", "do two")
+	Next[agent.PermissionAsked](r).Answer(false, "not today")
+	for end := Next[agent.TurnEnded](r); end.Text != "Not done."; end = Next[agent.TurnEnded](r) {
+		if !end.Interrupted {
+			t.Fatalf("the turn ended with %+v", end)
+		}
+	}
+	b.absent("denied")
+}
+
+// What the gate forbids does not happen, whatever mode the session is in.
+func testGate(t *testing.T, d Driver, p Program) {
+	b, s := d.bench(t, p, nil)
+	file := filepath.Join(b.World.Dir, "written")
+	s.script = byPrompt(map[string][]Turn{"one": {d.Shell("touch ran"), d.Write(file, "x"), Say("I may not.")}})
+	b.Spec.Access.Mode = "default"
+	if d.Gates {
+		b.Spec.Access.Mode = "bypassPermissions"
+	}
+	b.Spec.Gate = func(tool, _ string) error {
+		if tool == "Bash" || tool == "Edit" || tool == "Write" {
+			return errors.New("ann may only coordinate")
+		}
+		return nil
+	}
+	r := b.Start()
+	r.Tell("p", "do one")
+	for end := Next[agent.TurnEnded](r); end.Text != "I may not."; end = Next[agent.TurnEnded](r) {
+		if end.Problem != nil {
+			t.Fatalf("the turn ended with %v\n%s", end.Problem, r.Story())
+		}
+		r.Tell("again", "go on") // some programs end the turn with a refusal
+	}
+	b.absent("ran")
+	b.absent("written")
+	if asked := Said[agent.PermissionAsked](r); len(asked) > 0 {
+		t.Errorf("a person was asked for %+v", asked)
+	}
+	if d.Gates {
+		s.WaitFor(t, "why", func(r *Request) bool { return r.Has("ann may only coordinate") })
+	}
+}
+
+// Nothing is written before the plan is approved; a rejected plan is revised.
+func testPlan(t *testing.T, d Driver, p Program) {
+	b, s := d.bench(t, p, nil)
+	file := filepath.Join(b.World.Dir, "written")
+	rounds := 0
+	s.script = func(r *Request) Turn {
+		switch {
+		case d.Plan != nil && r.Has("think of the tests") && rounds == 2:
+			rounds++
+			return d.Plan("The second plan, with tests.")
+		case r.Has("now write") || rounds > 2:
+			if strings.Contains(r.shown(), "[after the plan]") {
+				return Say("Written.")
+			}
+			rounds++
+			if rounds > 12 {
+				return Say("[gave up]")
+			}
+			if _, err := os.Stat(file); err == nil {
+				return Say("Written.")
+			}
+			return d.Write(file, "x")
+		case rounds == 0:
+			rounds++
+			return d.Write(file, "too early")
+		case rounds == 1 && d.Plan != nil:
+			rounds++
+			return d.Plan("The first plan.")
+		}
+		return Say("I wait.")
+	}
+	b.Spec.Access.Writes = false
+	b.Spec.Access.Mode = "bypassPermissions"
+	allowed := false
+	b.Spec.Gate = func(tool, _ string) error {
+		if !allowed && (tool == "Bash" || tool == "Edit" || tool == "Write") {
+			return errors.New("ann may change nothing before its plan is approved")
+		}
+		return nil
+	}
+	r := b.Start()
+	r.Tell("p", "plan, then do it")
+	if d.Plan == nil {
+		Next[agent.TurnEnded](r)
+		b.absent("written")
+		allowed = true
+		if err := r.SetAccess(b.Ctx, agent.Access{Mode: "bypassPermissions", Writes: true}); err != nil {
+			t.Fatal(err)
+		}
+		r.Tell("go", "The plan is approved: now write.")
+		b.waitFile("written")
+		return
+	}
+	first := Next[agent.PlanProposed](r)
+	b.absent("written")
+	if !strings.Contains(first.Plan, "The first plan.") {
+		t.Errorf("the plan is %q", first.Plan)
+	}
+	first.Answer(false, "think of the tests")
+	second := Next[agent.PlanProposed](r)
+	b.absent("written")
+	if !strings.Contains(second.Plan, "with tests") {
+		t.Errorf("the second plan is %q", second.Plan)
+	}
+	allowed = true
+	second.Answer(true, "")
+	b.waitFile("written")
+}
+
+func testErrors(t *testing.T, d Driver, p Program) {
+	for _, c := range []struct {
+		name string
+		turn Turn
+		kind agent.ProblemKind
+	}{
+		{"401", Fail(401, "the key is unknown here"), agent.ProblemLogin},
+		{"429", Fail(429, "slow down a little"), agent.ProblemLimit},
+		{"500", Fail(500, "the house is on fire"), agent.ProblemModel},
+		{"a cut stream", Turn{Text: "half of a word", Cut: true}, agent.ProblemModel},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, _ := d.bench(t, p, func(r *Request) Turn {
+				if r.Has("now it works") {
+					return Say("Fine.")
+				}
+				return c.turn
+			})
+			r := b.Start()
+			r.Tell("p", "try")
+			told, _ := await(r, "an error", func(u agent.Update) (agent.Problem, bool) {
+				switch u := u.(type) {
+				case agent.Retrying:
+					return u.Problem, true
+				case agent.TurnEnded:
+					if u.Problem != nil {
+						return *u.Problem, true
+					}
+				}
+				return agent.Problem{}, false
+			})
+			if told.Kind != c.kind && d.Slow == "" {
+				t.Errorf("it is a problem of the kind %s, not %s: %s", told.Kind, c.kind, told.Text)
+			}
+			if strings.TrimSpace(told.Text) == "" {
+				t.Error("it has no words")
+			}
+			t.Log(told.Kind, told.Text)
+		})
+	}
+}
+
+// A program that was killed in the middle of a turn goes on with its history; what it had not got is not there.
+func testKilled(t *testing.T, d Driver, p Program) {
+	b, s := d.bench(t, p, byPrompt(map[string][]Turn{
+		"one": {Say("The first turn is over.")}, "two": {d.Shell("touch began; sleep 1000"), Say("never")}, "three": {Say("I go on.")}}))
+	b.Spec.Access.Mode = "bypassPermissions"
+	r := b.Start()
+	id := Next[agent.Started](r).Session
+	first := Mail("m", 5, "do one")
+	r.Prompt(first)
+	Next[agent.TurnEnded](r)
+	r.Tell("p2", "do two")
+	b.waitFile("began")
+	r.Prompt(Mail("m2", 6, "in between"))
+	r.kill()
+	if end := Next[agent.Ended](r); end.Err == nil {
+		t.Error("it ended without a reason")
+	}
+	b.Spec.Resume, b.Spec.Incarnation = id, 2
+	if resumeCare != nil {
+		resumeCare(d.Program)
+	}
+	again := b.Start()
+	started := Next[agent.Started](again)
+	if !started.Resumed || started.Session != id {
+		t.Errorf("it goes on as %+v, not as %s", started, id)
+	}
+	has := map[int64]bool{}
+	for _, seq := range started.Seen {
+		has[seq] = true
+	}
+	if !has[5] {
+		t.Errorf("its transcript has the messages %v", started.Seen)
+	}
+	again.Tell("p3", "do three")
+	if end := Next[agent.TurnEnded](again); end.Text != "I go on." {
+		t.Errorf("the turn ended with %+v\n%s", end, again.Story())
+	}
+	req := s.WaitFor(t, "the history", func(r *Request) bool { return r.Has("do three") })
+	if !req.Has("The first turn is over.") && !strings.Contains(string(req.Raw), "The first turn is over.") {
+		t.Errorf("the history is gone:\n%s", s.Story())
+	}
+	if n := req.Count("in between"); n > 1 || n == 1 != has[6] {
+		t.Errorf("the message that was on its way is there %d times, and the transcript is said to have %v", n, started.Seen)
+	}
+}
+
+// resumeCare is what a program needs between its end and its resumption.
+var resumeCare func(program string)
+
+// A session ends soon, also when a tool of it hangs and ignores all that it can.
+func testStop(t *testing.T, d Driver, p Program) {
+	b, _ := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("trap '' TERM INT HUP; touch began; while true; do sleep 1; done"), Say("never")}}))
+	b.Spec.Access.Mode = "bypassPermissions"
+	r := b.Start()
+	r.Tell("p", "do one")
+	b.waitFile("began")
+	ctx, cancel := context.WithTimeout(b.Ctx, time.Second)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- r.Stop(ctx) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it does not end")
+	}
+	if end := Next[agent.Ended](r); end.Err != nil {
+		t.Errorf("it was stopped and says %v", end.Err)
+	}
+}
+
+func testCannotStart(t *testing.T, d Driver, p Program) {
+	b, _ := d.bench(t, p, func(*Request) Turn { return Say("no") })
+	for name, change := range map[string]func(*agent.Spec){
+		"no such program":  func(s *agent.Spec) { s.Program = "/nowhere/agent" },
+		"it fails at once": func(s *agent.Spec) { s.Program = "/bin/false" },
+		"a wrong argument": func(s *agent.Spec) { s.Args = []string{"--no-such-argument-of-anybody"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := b.Spec
+			change(&spec)
+			s, err := b.Agent.Start(b.Ctx, spec, nil)
+			var problem *agent.Problem
+			if !errors.As(err, &problem) || problem.Text == "" {
+				t.Errorf("started with %v", err)
+			}
+			if s != nil && err == nil {
+				s.Stop(b.Ctx)
+			}
+			t.Log(err)
+		})
+	}
+}
+
+// kill ends the program with SIGKILL, by the pid of the child that the driver started.
+func (r *Run) kill() {
+	r.T.Helper()
+	pids, err := r.Spec.Procs.Pids()
+	if err != nil || len(pids) == 0 {
+		r.T.Fatalf("no child of the session is known: %v", err)
+	}
+	for _, pid := range pids {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// quiet fails when the session has said this already.
+func (r *Run) quiet(u agent.Update) {
+	r.T.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, said := range r.all {
+		if one, ok := said.(agent.Received); ok && one == u {
+			r.T.Errorf("it was said too early: %+v", u)
+		}
+	}
+}
+
+func (b *Bench) touch(name string) {
+	b.T.Helper()
+	if err := os.WriteFile(filepath.Join(b.World.Dir, name), nil, 0o600); err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+func (b *Bench) waitFile(name string) {
+	b.T.Helper()
+	path := filepath.Join(b.World.Dir, name)
+	deadline := time.Now().Add(patience)
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.T.Fatalf("%s does not appear", name)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func (b *Bench) absent(name string) {
+	b.T.Helper()
+	if _, err := os.Stat(filepath.Join(b.World.Dir, name)); err == nil {
+		b.T.Errorf("%s is there", name)
+	}
+}

@@ -1,0 +1,162 @@
+// Package claude is the driver for Claude Code, by its stream of JSON lines and its control protocol.
+//
+// # Authority
+//
+// The driver speaks the protocol of the program, and knows when a prompt is in its context. It decides nothing about the team: permissions,
+// plans and tools are asked of whoever started the session.
+//
+// # A session
+//
+//	claude -p --input-format stream-json --output-format stream-json … ──initialize──▶ answered ──▶ Started
+//	user line ──▶ turn ──result──▶ waiting ──user line──▶ turn …
+//	           └─ user line, priority next: in the same turn's next call of the model; now: ends the turn, and is the next one
+//
+// The program echoes each user line once it has gone to the model: that is the receipt. The team's tools are served through the control protocol, without
+// a process of their own.
+//
+// # What it is started with
+//
+// The settings, CLAUDE.md, MCP servers, hooks and skills of the project and of the user are loaded by the program as always. Its own tools for
+// messages between agents and for task lists are switched off, because the team's have the same names, and a model that took the wrong one would
+// talk to nobody.
+//
+// Source of the protocol: recorded from Claude Code 2.1.197 and 2.1.329.
+package claude
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cadre/internal/agent"
+)
+
+// Agent starts sessions of Claude Code. The zero Agent is ready for use.
+type Agent struct {
+	Program string // "" for claude, from PATH
+}
+
+// startTimeout bounds the time to the answer to initialize.
+const startTimeout = time.Minute
+
+// replaced are tools of the program that the team has its own of.
+var replaced = []string{"SendMessage", "ListAgents", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TeamCreate", "TeamDelete"}
+
+// Start starts a session.
+func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.Session, error) {
+	if spec.Program == "" {
+		spec.Program = a.program()
+	}
+	history := transcript(spec)
+	resumed := spec.Resume != "" && history != ""
+	id := spec.Resume
+	if !resumed {
+		id = newUUID()
+	}
+	s := newSession(spec, id)
+	if err := s.launch(commandLine(spec, id, resumed)); err != nil {
+		return nil, err
+	}
+	started := agent.Started{Session: id, Resumed: resumed}
+	if resumed {
+		started.Seen = seen(history, spec.Carries)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := s.begin(ctx, started); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (a Agent) program() string {
+	if a.Program != "" {
+		return a.Program
+	}
+	return "claude"
+}
+
+// commandLine is the program and its arguments.
+func commandLine(spec agent.Spec, id string, resumed bool) []string {
+	args := []string{spec.Program, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--replay-user-messages",
+		"--permission-prompt-tool", "stdio", "--permission-mode", mode(spec.Access),
+		"--mcp-config", `{"mcpServers":{"` + agent.ToolServerName + `":{"type":"sdk","name":"` + agent.ToolServerName + `"}}}`}
+	if spec.Access.Mode == bypass {
+		args = append(args, "--allow-dangerously-skip-permissions")
+	}
+	if resumed {
+		args = append(args, "--resume", id)
+	} else {
+		args = append(args, "--session-id", id)
+	}
+	if spec.Model != "" {
+		args = append(args, "--model", spec.Model)
+	}
+	args = append(args, "--disallowedTools", strings.Join(replaced, ","))
+	args = append(args, "--allowedTools", strings.Join(append([]string{"mcp__" + agent.ToolServerName}, spec.Access.Allow...), ","))
+	return append(args, spec.Args...)
+}
+
+const (
+	bypass   = "bypassPermissions"
+	planning = "plan"
+)
+
+// mode is the program's permission mode for what the session may do.
+func mode(a agent.Access) string {
+	switch {
+	case !a.Writes:
+		return planning
+	case a.Mode == "":
+		return "default"
+	}
+	return a.Mode
+}
+
+// Probe looks for the program.
+func (a Agent) Probe(ctx context.Context) agent.Probe {
+	return agent.Look(ctx, a.program(), []string{"mail while it works", "permissions", "plans", "resumes", "tokens and cost"},
+		"not installed; install Claude Code, and log in once by starting claude")
+}
+
+// newUUID is a random one, version 4.
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// environment is what the program runs in.
+func environment(spec agent.Spec) []string {
+	return append(os.Environ(), spec.Env...)
+}
+
+// configDir is the folder in which the program keeps its transcripts.
+func configDir(spec agent.Spec) string {
+	dir, home := "", ""
+	for _, v := range environment(spec) {
+		if value, ok := strings.CutPrefix(v, "CLAUDE_CONFIG_DIR="); ok {
+			dir = value
+		} else if value, ok := strings.CutPrefix(v, "HOME="); ok {
+			home = value
+		}
+	}
+	if dir != "" {
+		return dir
+	}
+	if home == "" {
+		if u, err := user.Current(); err == nil {
+			home = u.HomeDir
+		}
+	}
+	return filepath.Join(home, ".claude")
+}
+
+var errEnded = errors.New("the session is over")

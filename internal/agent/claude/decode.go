@@ -1,0 +1,307 @@
+package claude
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"cadre/internal/agent"
+	"cadre/internal/team"
+)
+
+// What a line of the stream says, as far as it is no [agent.Update] by itself.
+type (
+	// receipt says that the user line with that uuid is in the agent's context.
+	receipt struct{ uuid string }
+	// asked is a request of the agent to its driver, which waits for the answer with its id.
+	asked struct {
+		id      string
+		request request
+	}
+	// withdrawn says that the request with that id waits no more.
+	withdrawn struct{ id string }
+	// answered is the answer to a request of ours.
+	answered struct {
+		id    string
+		error string
+	}
+	// working says that a turn runs.
+	working struct{}
+)
+
+// request is what the agent asks of its driver. Which fields it has hangs on Subtype.
+type request struct {
+	Subtype    string          `json:"subtype"`
+	ToolName   string          `json:"tool_name"`
+	Input      json.RawMessage `json:"input"`
+	ToolUseID  string          `json:"tool_use_id"`
+	CallbackID string          `json:"callback_id"`
+	ServerName string          `json:"server_name"`
+	Message    json.RawMessage `json:"message"`
+}
+
+// line is one line of the stream. The shapes are those of Claude Code 2.1.197 and 2.1.329, recorded from the programs.
+type line struct {
+	Type      string          `json:"type"`
+	Subtype   string          `json:"subtype"`
+	UUID      string          `json:"uuid"`
+	Parent    string          `json:"parent_tool_use_id"`
+	IsReplay  bool            `json:"isReplay"`
+	Message   json.RawMessage `json:"message"`
+	RequestID string          `json:"request_id"`
+	Request   request         `json:"request"`
+	Response  struct {
+		Subtype   string `json:"subtype"`
+		RequestID string `json:"request_id"`
+		Error     string `json:"error"`
+	} `json:"response"`
+
+	// of a result
+	IsError        bool    `json:"is_error"`
+	Result         string  `json:"result"`
+	TerminalReason string  `json:"terminal_reason"`
+	Cost           float64 `json:"total_cost_usd"`
+	Usage          usage   `json:"usage"`
+	ModelUsage     map[string]struct {
+		ContextWindow int64 `json:"contextWindow"`
+	} `json:"modelUsage"`
+	Errors []string `json:"errors"`
+
+	// of an api_retry
+	Attempt     int    `json:"attempt"`
+	MaxRetries  int    `json:"max_retries"`
+	ErrorStatus int    `json:"error_status"`
+	Error       string `json:"error"`
+}
+
+type usage struct {
+	Input      int64 `json:"input_tokens"`
+	Output     int64 `json:"output_tokens"`
+	CacheRead  int64 `json:"cache_read_input_tokens"`
+	CacheWrite int64 `json:"cache_creation_input_tokens"`
+}
+
+// message is what a line of the agent or of the user carries.
+type message struct {
+	Model   string          `json:"model"`
+	Content json.RawMessage `json:"content"` // a text, or blocks
+	Usage   usage           `json:"usage"`
+}
+
+type block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+	IsError   bool            `json:"is_error"`
+	Content   json.RawMessage `json:"content"`
+}
+
+// synthetic is the model of what the program says in the model's place: the words of an error.
+const synthetic = "<synthetic>"
+
+// decoder turns the lines of one session into what they say. It keeps what later lines are told apart by.
+type decoder struct {
+	last   string  // the last text of the turn
+	error  string  // the kind of error that the program told last, by its own word for it
+	cost   float64 // what the session cost up to the last result
+	full   int64   // tokens in the context at the last call of the model
+	window int64   // and how many fit
+}
+
+// decode returns what a line says, in order; nothing for what is no line of the protocol, or is of no interest.
+func (d *decoder) decode(data []byte) []any {
+	var l line
+	if json.Unmarshal(data, &l) != nil {
+		return nil
+	}
+	switch l.Type {
+	case "control_request":
+		return []any{asked{l.RequestID, l.Request}}
+	case "control_cancel_request":
+		return []any{withdrawn{l.RequestID}}
+	case "control_response":
+		return []any{answered{l.Response.RequestID, errorOf(&l)}}
+	case "system":
+		return d.system(&l)
+	case "assistant":
+		return d.assistant(&l)
+	case "user":
+		if l.IsReplay {
+			return []any{working{}, receipt{l.UUID}}
+		}
+		return results(&l)
+	case "result":
+		return d.result(&l)
+	}
+	return nil
+}
+
+func errorOf(l *line) string {
+	if l.Response.Subtype == "error" && l.Response.Error == "" {
+		return "refused"
+	}
+	return l.Response.Error
+}
+
+func (d *decoder) system(l *line) []any {
+	switch l.Subtype {
+	case "init": // stands at the beginning of every turn
+		return []any{working{}}
+	case "compact_boundary":
+		d.full = 0
+		return []any{agent.Compacted{}}
+	case "api_retry":
+		what := strings.ReplaceAll(l.Error, "_", " ")
+		if l.ErrorStatus != 0 {
+			what = fmt.Sprintf("%d %s", l.ErrorStatus, what)
+		}
+		return []any{working{}, agent.Retrying{Problem: agent.Problem{Kind: kindOf(l.Error, ""),
+			Text: fmt.Sprintf("API error: %s; it tries again (%d of %d)", what, l.Attempt, l.MaxRetries)}}}
+	}
+	return nil
+}
+
+func (d *decoder) assistant(l *line) []any {
+	var m message
+	if l.Parent != "" || json.Unmarshal(l.Message, &m) != nil { // what a subagent says is not said by the member
+		return nil
+	}
+	if d.error = l.Error; m.Model != synthetic {
+		if u := m.Usage; u.Input+u.CacheRead+u.CacheWrite > 0 {
+			d.full = u.Input + u.CacheRead + u.CacheWrite + u.Output
+		}
+	}
+	said := []any{working{}}
+	for _, b := range blocks(m.Content) {
+		switch b.Type {
+		case "text":
+			if strings.TrimSpace(b.Text) != "" {
+				d.last = b.Text
+				said = append(said, agent.Text{Text: b.Text})
+			}
+		case "tool_use":
+			said = append(said, agent.ToolStarted{ID: b.ID, Tool: toolName(b.Name), Input: string(b.Input)})
+		}
+	}
+	return said
+}
+
+// results are the tools whose results a user line carries.
+func results(l *line) (said []any) {
+	var m message
+	if l.Parent != "" || json.Unmarshal(l.Message, &m) != nil {
+		return nil
+	}
+	for _, b := range blocks(m.Content) {
+		if b.Type == "tool_result" {
+			said = append(said, agent.ToolFinished{ID: b.ToolUseID, Failed: b.IsError, Output: textOf(b.Content)})
+		}
+	}
+	return said
+}
+
+func (d *decoder) result(l *line) []any {
+	for _, u := range l.ModelUsage {
+		d.window = max(d.window, u.ContextWindow)
+	}
+	u := team.Usage{InputTokens: l.Usage.Input, OutputTokens: l.Usage.Output, CacheReadTokens: l.Usage.CacheRead, CacheWriteTokens: l.Usage.CacheWrite}
+	if l.Cost > d.cost { // it is that of the whole session
+		u.CostMicroUSD = int64((l.Cost-d.cost)*1e6 + 0.5)
+		d.cost = l.Cost
+	}
+	full := 0
+	if d.window > 0 {
+		full = int(min(100, d.full*100/d.window))
+	}
+	said := []any{agent.Used{Usage: u, Context: full}}
+	end := agent.TurnEnded{Text: d.last}
+	if l.Result != "" && !l.IsError {
+		end.Text = l.Result
+	}
+	switch {
+	case l.TerminalReason == "prompt_too_long":
+		end.Problem = &agent.Problem{Kind: agent.ProblemContext, Text: wordsOf(l, d.last)}
+	case strings.HasPrefix(l.TerminalReason, "aborted"), l.Subtype == "error_during_execution" && l.TerminalReason == "":
+		end.Interrupted = true
+	case l.IsError || strings.HasPrefix(l.Subtype, "error"):
+		words := wordsOf(l, d.last)
+		end.Problem = &agent.Problem{Kind: kindOf(d.error, words), Text: words}
+	}
+	if end.Problem != nil {
+		end.Text = ""
+	}
+	d.last, d.error = "", ""
+	return append(said, end)
+}
+
+// wordsOf are the program's own words for what went wrong.
+func wordsOf(l *line, last string) string {
+	for _, words := range []string{l.Result, strings.Join(l.Errors, "; "), last, strings.ReplaceAll(l.Subtype, "_", " ")} {
+		if words != "" {
+			return words
+		}
+	}
+	return "the turn failed"
+}
+
+// kindOf tells what helps from the program's word for the error, else from what it says.
+func kindOf(word, text string) agent.ProblemKind {
+	switch word {
+	case "authentication_failed", "billing_error", "oauth_org_not_allowed", "account_on_hold":
+		return agent.ProblemLogin
+	case "rate_limit", "overloaded", "max_output_tokens_rate_limit":
+		return agent.ProblemLimit
+	}
+	text = strings.ToLower(text)
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("prompt is too long", "context window", "context limit"):
+		return agent.ProblemContext
+	case has("authenticat", "invalid api key", "/login", "401", "credit balance"):
+		return agent.ProblemLogin
+	case has("rate limit", "429", "overloaded", "529", "usage limit"):
+		return agent.ProblemLimit
+	}
+	return agent.ProblemModel
+}
+
+// blocks are those of a message; a bare text is one.
+func blocks(content json.RawMessage) []block {
+	var list []block
+	if json.Unmarshal(content, &list) == nil {
+		return list
+	}
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return []block{{Type: "text", Text: text}}
+	}
+	return nil
+}
+
+// textOf is the text of a tool's result, or of a message.
+func textOf(content json.RawMessage) string {
+	var parts []string
+	for _, b := range blocks(content) {
+		if b.Type == "text" {
+			parts = append(parts, b.Text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// toolName is the name by which the team knows a tool: its own without the name of the server.
+func toolName(name string) string {
+	return strings.TrimPrefix(name, teamPrefix)
+}
+
+const teamPrefix = "mcp__" + agent.ToolServerName + "__"

@@ -1,0 +1,446 @@
+package claude
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/mcpserver"
+	"cadre/internal/proc"
+)
+
+// session is one running program. One goroutine, read, takes its lines and is the only one that says updates.
+type session struct {
+	spec    agent.Spec
+	id      string
+	child   *proc.Child
+	stderr  proc.Capture
+	updates chan agent.Update
+	tools   *mcpserver.Pipe
+
+	ctx     context.Context // ends with the program
+	end     context.CancelFunc
+	serving sync.WaitGroup // requests of the program that are being answered
+
+	listed chan struct{} // closed once the program has asked for the team's tools
+	once   sync.Once
+
+	plan, words string // that the agent gave last; the reader's alone
+
+	writing sync.Mutex // held while a line is written
+
+	mu       sync.Mutex
+	working  bool                  // a turn runs
+	stopping bool                  // it was to end
+	given    map[string]string     // prompts that were written and not yet received: uuid → id
+	waiting  map[string]chan error // requests of ours, by id
+	open     map[string]bool       // requests of the program that wait for an answer
+	last     int                   // number of the last request of ours
+	access   agent.Access
+}
+
+func newSession(spec agent.Spec, id string) *session {
+	s := &session{spec: spec, id: id, updates: make(chan agent.Update, 64), given: map[string]string{}, waiting: map[string]chan error{}, open: map[string]bool{}, listed: make(chan struct{}), access: spec.Access}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+func (s *session) Updates() <-chan agent.Update { return s.updates }
+
+// launch starts the program and its reader.
+func (s *session) launch(args []string) error {
+	child, err := s.spec.Procs.Start(proc.Cmd{Args: args, Dir: s.spec.Dir, Env: environment(s.spec), StdinPipe: true, StdoutPipe: true, Stderr: &s.stderr, Member: s.spec.Member})
+	if err != nil {
+		s.end()
+		return &agent.Problem{Kind: agent.ProblemMissing, Text: err.Error()}
+	}
+	s.child = child
+	if s.spec.Tools != nil {
+		s.tools = mcpserver.NewPipe(s.spec.Tools, mcpserver.Options{Name: agent.ToolServerName})
+	}
+	go s.read()
+	return nil
+}
+
+// begin waits until the program is ready. When it is not, nothing of it is left.
+func (s *session) begin(ctx context.Context, started agent.Started) error {
+	err := s.request(ctx, map[string]any{"subtype": "initialize", "hooks": map[string]any{"PreToolUse": []any{map[string]any{"matcher": "", "hookCallbackIds": []string{gateHook}}}},
+		"sdkMcpServers": []string{agent.ToolServerName}, "appendSystemPrompt": s.spec.Instructions})
+	if err == nil {
+		select { // or the first turn may begin without the team's tools
+		case <-s.listed:
+		case <-s.ctx.Done():
+			err = errEnded
+		case <-time.After(toolsTimeout):
+		}
+	}
+	if err == nil {
+		s.updates <- started
+		return nil
+	}
+	s.stop()
+	s.child.Stop(ctx, proc.Ladder{Stdin: time.Second, Term: time.Second})
+	for range s.updates {
+	}
+	words := strings.TrimSpace(s.stderr.String())
+	if words == "" {
+		words = err.Error()
+	}
+	kind := kindOf("", words)
+	if kind == agent.ProblemModel && errors.Is(err, errEnded) {
+		kind = agent.ProblemMissing // it does not run here, whatever is tried
+	}
+	return &agent.Problem{Kind: kind, Text: tail(words)}
+}
+
+const gateHook = "gate"
+
+// toolsTimeout bounds the wait for the program to ask for the team's tools. One that does so later has them later.
+const toolsTimeout = 10 * time.Second
+
+func (s *session) stop() {
+	s.mu.Lock()
+	s.stopping = true
+	s.mu.Unlock()
+}
+
+// read takes the program's lines until it ends.
+func (s *session) read() {
+	d := &decoder{}
+	in := bufio.NewReaderSize(s.child.Stdout, 1<<16)
+	for {
+		data, err := in.ReadBytes('\n')
+		if len(data) > 0 {
+			for _, said := range d.decode(data) {
+				s.take(said)
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	exit, err := s.child.Wait(context.Background())
+	s.child.Stdout.Close()
+	s.end()
+	s.mu.Lock()
+	for id, answer := range s.waiting {
+		answer <- errEnded
+		delete(s.waiting, id)
+	}
+	stopping := s.stopping
+	s.mu.Unlock()
+	if s.tools != nil {
+		s.tools.Close()
+	}
+	s.serving.Wait()
+	if stopping {
+		err = nil
+	} else if err == nil {
+		words := exit.String()
+		if more := strings.TrimSpace(s.stderr.String()); more != "" {
+			words += ": " + tail(more)
+		}
+		err = errors.New("claude ended: " + words)
+	}
+	s.updates <- agent.Ended{Err: err}
+	close(s.updates)
+}
+
+// tail is the end of a text, which says most.
+func tail(s string) string {
+	const most = 2000
+	if len(s) > most {
+		return "… " + strings.ToValidUTF8(s[len(s)-most:], "")
+	}
+	return s
+}
+
+// take does what one part of a line asks for.
+func (s *session) take(said any) {
+	switch said := said.(type) {
+	case working:
+		s.mu.Lock()
+		began := !s.working
+		s.working = true
+		s.mu.Unlock()
+		if began {
+			s.updates <- agent.TurnStarted{}
+		}
+	case receipt:
+		s.mu.Lock()
+		id, ok := s.given[said.uuid]
+		delete(s.given, said.uuid)
+		s.mu.Unlock()
+		if ok {
+			s.updates <- agent.Received{ID: id}
+		}
+	case asked:
+		s.asked(said)
+	case withdrawn:
+		s.mu.Lock()
+		delete(s.open, said.id)
+		s.mu.Unlock()
+	case answered:
+		s.mu.Lock()
+		answer := s.waiting[said.id]
+		delete(s.waiting, said.id)
+		s.mu.Unlock()
+		if answer != nil {
+			var err error
+			if said.error != "" {
+				err = errors.New(said.error)
+			}
+			answer <- err
+		}
+	case agent.Text:
+		s.words = said.Text
+		s.updates <- said
+	case agent.ToolStarted:
+		if said.Tool == exitPlan {
+			s.plan = planIn(json.RawMessage(said.Input))
+		}
+		s.updates <- said
+	case agent.TurnEnded:
+		s.mu.Lock()
+		s.working = false
+		s.mu.Unlock()
+		s.updates <- said
+	case agent.Update:
+		s.updates <- said
+	}
+}
+
+// asked deals with a request of the program.
+func (s *session) asked(a asked) {
+	s.mu.Lock()
+	s.open[a.id] = true
+	s.mu.Unlock()
+	r := a.request
+	switch r.Subtype {
+	case "mcp_message":
+		s.serving.Go(func() { s.answer(a.id, map[string]any{"mcp_response": s.serve(r.Message)}) })
+	case "hook_callback":
+		s.answer(a.id, s.gate(r.Input))
+	case "can_use_tool":
+		s.permission(a.id, r)
+	default:
+		s.write(map[string]any{"type": "control_response", "response": map[string]any{"subtype": "error", "request_id": a.id, "error": "cadre knows no " + r.Subtype}})
+	}
+}
+
+// serve answers a message to the server of the team's tools.
+func (s *session) serve(message json.RawMessage) json.RawMessage {
+	none := json.RawMessage(`{"jsonrpc":"2.0","id":0,"result":{}}`) // the program wants an answer to notifications too
+	if s.tools == nil {
+		return none
+	}
+	answer, err := s.tools.Handle(s.ctx, message)
+	var asked struct{ Method string }
+	if json.Unmarshal(message, &asked) == nil && asked.Method == "tools/list" {
+		s.once.Do(func() { close(s.listed) })
+	}
+	if err != nil || answer == nil {
+		return none
+	}
+	return answer
+}
+
+// gate is asked before every tool.
+func (s *session) gate(input json.RawMessage) map[string]any {
+	var call struct {
+		Tool  string          `json:"tool_name"`
+		Input json.RawMessage `json:"tool_input"`
+	}
+	if json.Unmarshal(input, &call) != nil || s.spec.Gate == nil {
+		return map[string]any{}
+	}
+	err := s.spec.Gate(toolName(call.Tool), string(call.Input))
+	if err == nil || s.writesPlan(call.Input) {
+		return map[string]any{}
+	}
+	return map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": err.Error()}}
+}
+
+// writesPlan reports whether a tool writes the program's own file for a plan, which is no file of the project.
+func (s *session) writesPlan(input json.RawMessage) bool {
+	var in struct {
+		Path string `json:"file_path"`
+	}
+	if json.Unmarshal(input, &in) != nil || !filepath.IsAbs(in.Path) {
+		return false
+	}
+	rest, err := filepath.Rel(filepath.Join(configDir(s.spec), "plans"), filepath.Clean(in.Path))
+	return err == nil && filepath.IsLocal(rest) && rest != "."
+}
+
+const exitPlan = "ExitPlanMode"
+
+func planIn(input json.RawMessage) string {
+	var in struct {
+		Plan string `json:"plan"`
+	}
+	json.Unmarshal(input, &in)
+	return in.Plan
+}
+
+// nobody is what a tool is told that needs a person at the program's own terminal.
+const nobody = "Nobody sits at this terminal. Ask your lead, or a colleague, with SendMessage, and end your turn: the answer comes as a message."
+
+func (s *session) permission(id string, r request) {
+	allow := func() { s.answer(id, map[string]any{"behavior": "allow", "updatedInput": r.Input}) }
+	deny := func(why string) {
+		if why == "" {
+			why = "It was not allowed."
+		}
+		s.answer(id, map[string]any{"behavior": "deny", "message": why})
+	}
+	switch r.ToolName {
+	case "AskUserQuestion":
+		deny(nobody)
+	case "EnterPlanMode":
+		allow()
+	case exitPlan:
+		// The plan is in the request when the model wrote it into its plan file, in the call when it gave it there, and else what it said.
+		plan := planIn(r.Input)
+		for _, other := range []string{s.plan, s.words} {
+			if plan == "" {
+				plan = other
+			}
+		}
+		s.updates <- agent.PlanProposed{Plan: plan, Answer: func(approved bool, feedback string) {
+			if !approved {
+				deny("The plan is rejected. " + feedback)
+				return
+			}
+			allow()
+			s.mu.Lock()
+			s.access.Writes = true
+			wanted := s.access
+			s.mu.Unlock()
+			go func() {
+				ctx, cancel := context.WithTimeout(s.ctx, startTimeout)
+				defer cancel()
+				s.SetAccess(ctx, wanted)
+			}()
+		}}
+	default:
+		s.updates <- agent.PermissionAsked{Tool: toolName(r.ToolName), Input: string(r.Input), Answer: func(allowed bool, reason string) {
+			if allowed {
+				allow()
+			} else {
+				deny(reason)
+			}
+		}}
+	}
+}
+
+// answer answers a request of the program, unless it was withdrawn.
+func (s *session) answer(id string, response any) {
+	s.mu.Lock()
+	open := s.open[id]
+	delete(s.open, id)
+	s.mu.Unlock()
+	if open {
+		s.write(map[string]any{"type": "control_response", "response": map[string]any{"subtype": "success", "request_id": id, "response": response}})
+	}
+}
+
+// request asks something of the program and waits for its answer.
+func (s *session) request(ctx context.Context, body map[string]any) error {
+	answer := make(chan error, 1)
+	s.mu.Lock()
+	if s.ctx.Err() != nil {
+		s.mu.Unlock()
+		return errEnded
+	}
+	s.last++
+	id := "cadre-" + strconv.Itoa(s.last)
+	s.waiting[id] = answer
+	s.mu.Unlock()
+	if err := s.write(map[string]any{"type": "control_request", "request_id": id, "request": body}); err != nil {
+		err = errors.Join(errEnded, err)
+		s.mu.Lock()
+		delete(s.waiting, id)
+		s.mu.Unlock()
+		return err
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		s.mu.Lock()
+		delete(s.waiting, id)
+		s.mu.Unlock()
+		return fmt.Errorf("claude does not answer to %v: %w", body["subtype"], ctx.Err())
+	}
+}
+
+// write writes one line. The end of the program, or of its standard input, ends a write that waits.
+func (s *session) write(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	_, err = s.child.Stdin.Write(append(line, '\n'))
+	if errors.Is(err, io.ErrClosedPipe) {
+		err = errEnded
+	}
+	return err
+}
+
+func (s *session) Give(_ context.Context, p agent.Prompt) error {
+	uuid := newUUID()
+	line := map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": p.Text}, "parent_tool_use_id": nil, "session_id": s.id, "uuid": uuid}
+	s.mu.Lock()
+	switch {
+	case s.stopping || s.ctx.Err() != nil:
+		s.mu.Unlock()
+		return errEnded
+	case p.Urgent && s.working:
+		line["priority"] = "now"
+	case s.working:
+		line["priority"] = "next"
+	}
+	s.given[uuid] = p.ID
+	s.mu.Unlock()
+	if err := s.write(line); err != nil {
+		s.mu.Lock()
+		delete(s.given, uuid)
+		s.mu.Unlock()
+		return err
+	}
+	return nil
+}
+
+func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
+	s.mu.Lock()
+	s.access = a
+	s.mu.Unlock()
+	return s.request(ctx, map[string]any{"subtype": "set_permission_mode", "mode": mode(a)})
+}
+
+func (s *session) Interrupt(ctx context.Context) error {
+	return s.request(ctx, map[string]any{"subtype": "interrupt"})
+}
+
+func (s *session) Stop(ctx context.Context) error {
+	s.stop()
+	s.mu.Lock()
+	working := s.working
+	s.mu.Unlock()
+	if working {
+		s.Interrupt(ctx) // else the end of its input would wait for the turn
+	}
+	return s.child.Stop(ctx, proc.Ladder{Stdin: 5 * time.Second, Term: time.Second})
+}

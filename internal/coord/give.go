@@ -1,0 +1,173 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cadre/internal/agent"
+	"cadre/internal/briefing"
+	"cadre/internal/letter"
+	"cadre/internal/team"
+)
+
+// wantNudge reminds the session of the task Request, which it still holds. It comes from the seat itself.
+const wantNudge team.WantKind = "nudge"
+
+// deliver gives the session what it is wanted to have, one thing after the other.
+func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Access, started <-chan agent.Started) {
+	select {
+	case begun := <-started:
+		if s.told {
+			s.open(ctx, session, begun)
+		}
+	case <-ctx.Done():
+		return
+	}
+	for n := 1; ; n++ {
+		var w team.Want
+		select {
+		case w = <-s.gifts:
+		case <-ctx.Done():
+			return
+		}
+		id := fmt.Sprintf("%s-%d", w.Kind, n)
+		switch w.Kind {
+		case team.WantDelivery:
+			s.deliverMail(ctx, session, id, w)
+		case team.WantAccess:
+			var wanted agent.Access
+			s.host.Desk.View(func(st *team.State) { wanted = access(st, s.member) })
+			if wanted.Mode == now.Mode && wanted.Writes == now.Writes {
+				continue
+			}
+			if err := session.SetAccess(ctx, wanted); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+				s.host.Log(fmt.Sprintf("the permission mode of %s could not be changed to %s: %v", s.member, wanted.Mode, err))
+				continue
+			}
+			now = wanted
+		case team.WantWork:
+			if s.told {
+				s.deliverWork(ctx, session, id, "")
+			} else {
+				s.hand(ctx, session, agent.Prompt{ID: id}, w.Kind)
+			}
+		case team.WantRetry:
+			s.deliverWork(ctx, session, id, briefing.Retry(w.Reason))
+		case wantNudge:
+			var task team.Task
+			s.host.Desk.View(func(st *team.State) { task, _ = st.Task(w.Request) })
+			s.hand(ctx, session, agent.Prompt{ID: id, Text: briefing.Nudge(task)}, w.Kind)
+		}
+	}
+}
+
+// hand gives the session a prompt. What it does not take is wanted again.
+func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, kind team.WantKind) bool {
+	if s.restates() && p.Text != "" {
+		s.host.Desk.View(func(st *team.State) { p.Text = briefing.Restate(st, s.member) + "\n\n" + p.Text })
+	}
+	err := session.Give(ctx, p)
+	if err == nil {
+		return true
+	}
+	s.post.arrived(p.ID)
+	if ctx.Err() == nil {
+		s.host.Log("giving " + s.member + " its " + string(kind) + ": " + err.Error())
+		select {
+		case s.again <- kind:
+		default:
+		}
+	}
+	return false
+}
+
+// open gives the session what it begins with. One that has nothing to begin with is idle.
+func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Started) {
+	var text string
+	s.host.Desk.View(func(st *team.State) {
+		text = briefing.Opening(st, s.member, begun.Resumed && slices.Contains(begun.Seen, 0))
+		if t := st.Team(); s.member == t.Lead && t.ReportAsked && t.LastWords == "" {
+			text = strings.TrimSpace(text + "\n\n" + briefing.AskReport())
+			s.asked()
+		}
+	})
+	if text != "" {
+		text = letter.Mark(s.teamID, s.member) + "\n" + text
+	}
+	if !s.deliverWork(ctx, session, "opening", text) {
+		if err := s.report(&team.ReportStatus{Member: s.member, Status: team.Idle}); err != nil && ctx.Err() == nil {
+			s.host.Log("not recorded for " + s.member + ": " + err.Error())
+		}
+	}
+}
+
+// deliverWork takes the next task from the list for the member and tells it of that, after what else there is to say. It reports whether
+// anything was said.
+func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text string) bool {
+	task, fence := s.claim(ctx)
+	if task != "" {
+		s.host.Desk.View(func(st *team.State) { text = strings.TrimSpace(text + "\n\n" + briefing.Work(st, task)) })
+	}
+	if text == "" {
+		return false
+	}
+	if s.hand(ctx, session, agent.Prompt{ID: id, Text: text}, team.WantWork) {
+		return true
+	}
+	if task != "" && ctx.Err() == nil {
+		if err := s.host.do(ctx, &team.ReleaseTask{Task: task, Member: s.member, Fence: fence, Reason: "it could not be given to " + s.member}, s.lease); err != nil {
+			s.host.Log("not recorded for " + s.member + ": " + err.Error())
+		}
+	}
+	return true
+}
+
+// claim takes the next task for the member; "" when there is none to be had now.
+func (s *seat) claim(ctx context.Context) (task string, fence int64) {
+	receipt, err := s.host.Desk.Do(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: &team.ClaimTask{Member: s.member}})
+	if err != nil {
+		if team.CodeOf(err) == "" && ctx.Err() == nil {
+			s.host.Log("taking a task for " + s.member + ": " + err.Error())
+		}
+		return "", 0
+	}
+	for _, e := range receipt.Record.Events {
+		if claimed, ok := e.(*team.TaskClaimed); ok {
+			return claimed.Task, claimed.Fence
+		}
+	}
+	return "", 0
+}
+
+// deliverMail gives the session the mail that is not on its way already.
+func (s *seat) deliverMail(ctx context.Context, session agent.Session, id string, w team.Want) {
+	mail := s.post.take(s.inbox(), id)
+	loud := func(m team.Message) bool { return !m.Quiet }
+	if !slices.ContainsFunc(mail, loud) { // the rest came with the result of a tool meanwhile
+		s.post.arrived(id)
+		return
+	}
+	if slices.ContainsFunc(mail, asksReport) {
+		s.asked()
+	}
+	s.hand(ctx, session, agent.Prompt{ID: id, Text: letter.Batch(s.teamID, s.member, mail), Mail: mail,
+		Urgent: slices.ContainsFunc(mail, func(m team.Message) bool { return m.Priority == "urgent" })}, w.Kind)
+}
+
+func asksReport(m team.Message) bool { return m.Type == team.TypeSystem && m.Ref == team.ReportRef }
+
+// arrived records that the session has these messages.
+func (s *seat) arrived(seqs []int64) {
+	if len(seqs) == 0 {
+		return
+	}
+	// The session has them now, also when it is just being ended.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), giveBack)
+	defer cancel()
+	if err := s.host.do(ctx, &team.ReceiveMessages{Member: s.member, Seqs: seqs}, s.lease); err != nil {
+		s.host.Log("not recorded that " + s.member + " has its mail: " + err.Error())
+	}
+}

@@ -1,0 +1,108 @@
+package coord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"cadre/internal/agent"
+	"cadre/internal/desk"
+	"cadre/internal/letter"
+	"cadre/internal/mcpserver"
+	"cadre/internal/toolbox"
+)
+
+// tools are the team's tools as a session of ours has them: its mail comes with their results, and what came so is not given in a prompt as
+// well. They are also served on a unix socket, for agents that want a program as their MCP server: cadre mcp connects the two.
+type tools struct {
+	*toolbox.Toolbox
+	gate     func(tool, input string) error
+	listener net.Listener
+	folder   string // of the socket
+	relay    []string
+	stop     context.CancelFunc
+	serving  sync.WaitGroup
+}
+
+func (s *seat) serveTools(gate func(tool, input string) error) (*tools, error) {
+	t := &tools{gate: gate, stop: func() {}}
+	t.Toolbox = toolbox.New(toolbox.Options{Desk: memberDesk{s}, Member: s.member, Now: desk.Now, Refresh: s.host.Desk.Refresh, Mail: s.mailForTool, Agents: s.host.offers,
+		Spawned: func(context.Context, string) error { return nil }, // this host takes it by itself
+		Cleanup: func(context.Context) error { return nil },         // and leaves when the team is gone
+	})
+	if len(s.host.Relay) == 0 {
+		return t, nil
+	}
+	// Not in the scratch folder: the path of a socket has 104 bytes at most on macOS.
+	var err error
+	if t.folder, err = os.MkdirTemp("", "cadre-"); err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(t.folder, "tools")
+	if t.listener, err = net.Listen("unix", socket); err != nil {
+		os.RemoveAll(t.folder)
+		return nil, err
+	}
+	t.relay = append(slices.Clone(s.host.Relay), socket)
+	var ctx context.Context
+	ctx, t.stop = context.WithCancel(context.Background())
+	t.serving.Go(func() { t.accept(ctx, s) })
+	return t, nil
+}
+
+// offers are the agents that a lead may spawn.
+func (h *Host) offers() []string { return h.Offers }
+
+func (t *tools) command() []string { return t.relay }
+
+func (t *tools) accept(ctx context.Context, s *seat) {
+	for {
+		c, err := t.listener.Accept()
+		if err != nil {
+			return
+		}
+		t.serving.Go(func() {
+			defer c.Close()
+			stop := context.AfterFunc(ctx, func() { c.Close() })
+			defer stop()
+			err := mcpserver.Stdio(ctx, t, c, c, mcpserver.Options{Name: agent.ToolServerName})
+			if err != nil && ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
+				s.host.Log("the team's tools for " + s.member + ": " + err.Error())
+			}
+		})
+	}
+}
+
+func (t *tools) close() {
+	t.stop()
+	if t.listener != nil {
+		t.listener.Close()
+	}
+	t.serving.Wait()
+	if t.folder != "" {
+		os.RemoveAll(t.folder)
+	}
+}
+
+// Call calls a tool, unless the rules of the team or of the role forbid it.
+func (t *tools) Call(ctx context.Context, name string, input json.RawMessage) (string, bool) {
+	if err := t.gate(name, string(input)); err != nil {
+		return err.Error(), true
+	}
+	return t.Toolbox.Call(ctx, name, input)
+}
+
+// mailForTool is what goes at the end of a tool's result.
+func (s *seat) mailForTool(context.Context) (string, error) {
+	mail := s.post.take(s.inbox(), byTool)
+	if slices.ContainsFunc(mail, asksReport) {
+		s.asked()
+	}
+	return strings.TrimSpace(letter.Batch(s.teamID, s.member, mail)), nil
+}

@@ -1,0 +1,69 @@
+package run
+
+import "cadre/internal/team"
+
+// situation is what is looked at to see what is to be done.
+type situation struct {
+	over      bool
+	exhausted string
+	led       bool     // by an agent
+	lost      string   // why that agent cannot go on
+	said      bool     // it gave its report
+	busy      bool     // something is being done, or can be
+	sessions  bool     // some session of ours still runs
+	undone    int      // tasks
+	members   []string // teammates of ours that still run
+	isolated  []string // those of them that work in a worktree
+}
+
+func (l *lead) look() (at situation) {
+	l.desk.View(func(s *team.State) {
+		t := s.Team()
+		at.over = !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted
+		at.exhausted = t.Exhausted
+		at.undone = s.Count(team.Pending) + s.Count(team.InProgress)
+		at.said = t.LastWords != ""
+		for _, m := range s.Members() {
+			if !m.Status.Running() {
+				continue
+			}
+			if m.Name == t.Lead {
+				if at.led = m.Agent != team.External; at.led {
+					at.sessions = at.sessions || m.Host != ""
+					at.busy = at.busy || busy(s, m)
+					if m.Setbacks >= team.MaxSetbacks {
+						at.lost = m.Summary
+					}
+				}
+				continue
+			}
+			if s.HasWork(m.Name) {
+				at.busy = true
+			}
+			if m.Agent == team.External {
+				at.busy = at.busy || len(s.Held(m.Name)) > 0
+				continue
+			}
+			if m.Host != "" || t.Exhausted == "" {
+				at.sessions = true
+			}
+			at.members = append(at.members, m.Name)
+			if m.Isolation != "" {
+				at.isolated = append(at.isolated, m.Name)
+			}
+			at.busy = at.busy || busy(s, m)
+		}
+		if !at.led && s.Count(team.InProgress) > 0 {
+			at.busy = true
+		}
+	})
+	return at
+}
+
+// busy reports whether the member does something, or is about to. One that is asked to end is none of that: it is waited for.
+func busy(s *team.State, m team.Member) bool {
+	if m.Setbacks >= team.MaxSetbacks {
+		return false
+	}
+	return m.Status != team.Idle || m.Shutdown.Request != "" || m.Handover != "" || m.Plan.State == "submitted" || s.Wakes(m.Name)
+}

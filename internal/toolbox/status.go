@@ -1,0 +1,155 @@
+package toolbox
+
+import (
+	"fmt"
+	"strings"
+
+	"cadre/internal/team"
+)
+
+func (c *call) teamStatus(*nothing) (string, error) {
+	var b strings.Builder
+	c.view(func(s *team.State) {
+		t := s.Team()
+		fmt.Fprintf(&b, "Team %s [%s], led by %s. You are %s.\n", t.Name, t.Status, t.Lead, c.me)
+		if t.Delegate {
+			b.WriteString("Delegate mode: the lead coordinates and leaves the work to teammates.\n")
+		}
+		if strings.TrimSpace(t.Goal) != "" {
+			fmt.Fprintf(&b, "Goal:\n%s\n", block(t.Goal))
+		}
+		b.WriteString("Members:\n")
+		for _, m := range s.Members() {
+			fmt.Fprintf(&b, "- %s\n", roster(s, m))
+		}
+		fmt.Fprintf(&b, "Tasks: %s\n", counts(s))
+		fmt.Fprintf(&b, "Budget: %s\n", c.budget(t))
+		c.requests(&b, s)
+	})
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// roster is a member in one line.
+func roster(s *team.State, m team.Member) string {
+	about := subject(m.Agent)
+	if m.Role != "" && m.Name != s.Team().Lead {
+		about += ", role " + subject(m.Role)
+	}
+	if m.Name == s.Team().Lead {
+		about += ", lead"
+	}
+	words := fmt.Sprintf("%s [%s] (%s)", m.Name, m.Status, about)
+	var at []string
+	for t := range s.Tasks() {
+		if t.Status == team.InProgress && t.Owner == m.Name {
+			at = append(at, "#"+t.ID+" "+subject(t.Subject))
+		}
+	}
+	if len(at) > 0 {
+		words += " at " + strings.Join(at, ", ")
+	}
+	switch {
+	case !m.Status.Running() && m.Summary != "":
+		words += ": " + quoted(m.Summary)
+	case m.Shutdown.Request != "" && m.Shutdown.Answer == "":
+		words += "; asked to shut down"
+	case m.Shutdown.Answer == "rejected":
+		words += "; refused to shut down"
+	}
+	if m.Status.Running() && m.Plan.Required && m.Plan.State != "approved" {
+		words += "; changes nothing before its plan is approved"
+	}
+	return words
+}
+
+func counts(s *team.State) string {
+	blocked, givenUp := 0, 0
+	for t := range s.Tasks() {
+		switch {
+		case t.GivenUp():
+			givenUp++
+		case t.Status == team.Pending && len(t.Blocked()) > 0:
+			blocked++
+		}
+	}
+	words := fmt.Sprintf("%d pending", s.Count(team.Pending))
+	var of []string
+	if blocked > 0 {
+		of = append(of, fmt.Sprintf("%d blocked", blocked))
+	}
+	if givenUp > 0 {
+		of = append(of, fmt.Sprintf("%d given up", givenUp))
+	}
+	if len(of) > 0 {
+		words += " (" + strings.Join(of, ", ") + ")"
+	}
+	return words + fmt.Sprintf(", %d in progress, %d completed", s.Count(team.InProgress), s.Count(team.Completed))
+}
+
+// budget is what was used, and of how much.
+func (c *call) budget(t team.Team) string {
+	of := func(used, limit string, limited bool) string {
+		if limited {
+			return used + " of " + limit
+		}
+		return used
+	}
+	dollars := func(micro int64) string { return fmt.Sprintf("$%.2f", float64(micro)/1e6) }
+	minutes := func(ms int64) string { return count(int(ms/60000), "minute", "minutes") }
+	words := []string{of(fmt.Sprint(t.Usage.Tokens()), fmt.Sprint(t.Budget.Tokens), t.Budget.Tokens > 0) + " tokens"}
+	if t.Usage.CostMicroUSD > 0 || t.Budget.CostMicroUSD > 0 {
+		words = append(words, of(dollars(t.Usage.CostMicroUSD), dollars(t.Budget.CostMicroUSD), t.Budget.CostMicroUSD > 0))
+	}
+	if t.Budget.Millis > 0 {
+		words = append(words, of(minutes(int64(c.o.Now()-t.CreatedAt)), minutes(t.Budget.Millis), true))
+	}
+	if t.Exhausted != "" {
+		return strings.Join(words, ", ") + "; spent: " + t.Exhausted + ", so nothing more is started"
+	}
+	return strings.Join(words, ", ")
+}
+
+// requests are those that wait for an answer, with what answers them.
+func (c *call) requests(b *strings.Builder, s *team.State) {
+	var lines []string
+	how := func(tool string) string {
+		if c.leads {
+			return " → " + tool
+		}
+		return ""
+	}
+	for _, m := range s.Members() {
+		if m.Status.Running() && m.Plan.State == "submitted" {
+			lines = append(lines, fmt.Sprintf("- %s: a plan of %s%s", m.Plan.Request, m.Name, how("RespondToPlan")))
+			if c.leads {
+				lines = append(lines, block(block(m.Plan.Text)))
+			}
+		}
+	}
+	for _, p := range s.Permissions() {
+		answer := how("RespondToPermission")
+		if p.Member == c.me {
+			answer = " → the user answers"
+		}
+		lines = append(lines, fmt.Sprintf("- %s: %s wants to use %s %s, %s left%s", p.Request, p.Member, subject(p.Tool), quoted(p.Input), c.span(p.Deadline), answer))
+	}
+	if m, ok := s.Member(c.me); ok && m.Shutdown.Request != "" && m.Shutdown.Answer == "" {
+		lines = append(lines, fmt.Sprintf("- %s: you are asked to shut down, %s left → RespondToShutdown", m.Shutdown.Request, c.span(m.Shutdown.Deadline)))
+	}
+	if len(lines) > 0 {
+		b.WriteString("Requests that wait for an answer:\n" + strings.Join(lines, "\n") + "\n")
+	}
+}
+
+func (c *call) cleanupTeam(in *cleanup) (string, error) {
+	if _, err := c.do(&team.CleanUp{Force: in.Force.on}); err != nil {
+		return "", err
+	}
+	c.over = true
+	if c.o.Cleanup != nil {
+		if err := c.o.Cleanup(c.ctx); err != nil {
+			return "", mistake("The team is ended, but not all of it could be removed: %s\nMake the same call again to try once more.", line(err.Error(), mostOfAnError))
+		}
+	}
+	return "The team is removed. Tell the user what came of its work, and end your turn.", nil
+}
