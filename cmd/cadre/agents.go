@@ -11,13 +11,14 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/claude"
+	"cadre/internal/agent/codex"
 	"cadre/internal/agent/shell"
 	"cadre/internal/agentdef"
 	"cadre/internal/team"
 )
 
 // models are the agents with a model behind them that have a name of their own, in the order in which one is chosen.
-var models = []string{team.Claude}
+var models = []string{team.Claude, team.Codex}
 
 // agentOf is the agent of that name; nil for one that this program does not know.
 func agentOf(name string) agent.Agent {
@@ -26,6 +27,8 @@ func agentOf(name string) agent.Agent {
 		return shell.Agent{}
 	case team.Claude:
 		return claude.Agent{}
+	case team.Codex:
+		return codex.Agent{}
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func fork(cmd Cmd) (_ *Child, err error) {
 		return nil, err
 	}
 	program := cmd.Args[0]
-	if !strings.ContainsRune(program, filepath.Separator) {
+	if !strings.ContainsRune(program, filepath.Separator) || filepath.IsAbs(program) {
 		if program, err = Find(program); err != nil {
 			return nil, fmt.Errorf("start a child: %w", err)
 		}

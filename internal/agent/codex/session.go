@@ -1,0 +1,315 @@
+package codex
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/proc"
+)
+
+const (
+	// startTimeout bounds the time until the thread is there.
+	startTimeout = time.Minute
+	// callTimeout bounds every other question to the program.
+	callTimeout = 30 * time.Second
+)
+
+var errEnded = errors.New("the session is over")
+
+// session is one app-server with one thread. One goroutine, run, owns the connection and is the only one that says updates.
+type session struct {
+	spec    agent.Spec
+	child   *proc.Child
+	stderr  proc.Capture
+	folder  string // of the socket
+	socket  string
+	updates chan agent.Update
+
+	ctx     context.Context // ends with the program
+	end     context.CancelFunc
+	serving sync.WaitGroup // requests of the program that are being answered
+
+	giving sync.Mutex // held while a prompt is handed over, so that one follows the other
+
+	mu       sync.Mutex
+	wire     *wire
+	ready    chan struct{} // closed while there is a connection with the thread on it
+	thread   string
+	model    string
+	turn     string            // the turn that runs; "" while none does
+	ended    chan struct{}     // closed when that turn has ended
+	given    map[string]string // prompts that are not received yet: the client's id → id
+	plan     string            // that the turn laid out
+	access   agent.Access
+	stopping bool
+	refusals int               // of one prompt, in a row
+	words    *decoder          // what the turn said; the reader's alone
+	edits    map[string]string // input of the edits of this turn, by item
+}
+
+func newSession(spec agent.Spec) *session {
+	s := &session{spec: spec, updates: make(chan agent.Update, 64), ready: make(chan struct{}), given: map[string]string{}, edits: map[string]string{}, access: spec.Access}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+func (s *session) Updates() <-chan agent.Update { return s.updates }
+
+func (s *session) launch() error {
+	var err error
+	// Not in the scratch folder: the path of a socket has 104 bytes at most on macOS.
+	if s.folder, err = os.MkdirTemp("", "cadre-"); err != nil {
+		return err
+	}
+	s.socket = filepath.Join(s.folder, "codex")
+	args := append([]string{s.spec.Program, "app-server", "--listen", "unix://" + s.socket}, s.spec.Args...)
+	s.child, err = s.spec.Procs.Start(proc.Cmd{Args: args, Dir: s.spec.Dir, Env: environment(s.spec), Stdout: &s.stderr, Stderr: &s.stderr, Member: s.spec.Member})
+	if err != nil {
+		os.RemoveAll(s.folder)
+		s.end()
+		return &agent.Problem{Kind: agent.ProblemMissing, Text: err.Error()}
+	}
+	go func() {
+		<-s.child.Done()
+		s.end()
+	}()
+	return nil
+}
+
+// begin connects, starts or resumes the thread, and lets the session run.
+func (s *session) begin(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	w, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	started := agent.Started{}
+	var got struct {
+		Thread thread `json:"thread"`
+		Model  string `json:"model"`
+	}
+	if s.spec.Resume != "" {
+		params := s.threadParams()
+		params["threadId"] = s.spec.Resume
+		err = w.call(ctx, "thread/resume", params, &got)
+		if refused := (*rpcError)(nil); errors.As(err, &refused) {
+			err = nil // it is gone, or nothing was ever said in it
+		} else if err == nil {
+			started.Resumed = true
+			if s.spec.Carries != nil {
+				for _, text := range got.Thread.told() {
+					started.Seen = append(started.Seen, s.spec.Carries(text)...)
+				}
+			}
+		}
+	}
+	if err == nil && !started.Resumed {
+		params := s.threadParams()
+		params["dynamicTools"] = s.tools()
+		err = w.call(ctx, "thread/start", params, &got)
+	}
+	if err != nil {
+		w.conn.CloseNow()
+		return err
+	}
+	started.Session = got.Thread.ID
+	s.mu.Lock()
+	s.thread, s.model, s.wire = got.Thread.ID, got.Model, w
+	close(s.ready)
+	s.mu.Unlock()
+	s.updates <- started
+	go s.run(w)
+	return nil
+}
+
+// connect makes a connection and introduces the driver.
+func (s *session) connect(ctx context.Context) (*wire, error) {
+	w, err := connect(ctx, s.socket)
+	if err != nil {
+		return nil, err
+	}
+	go w.read(s.see)
+	err = w.call(ctx, "initialize", object{"clientInfo": object{"name": "cadre", "title": "cadre", "version": "1"},
+		"capabilities": object{"experimentalApi": true, "requestAttestation": false}}, nil)
+	if err == nil {
+		err = w.send(ctx, object{"method": "initialized"})
+	}
+	if err != nil {
+		w.conn.CloseNow()
+	}
+	return w, err
+}
+
+func (s *session) threadParams() object {
+	approval, sandbox := policy(s.spec.Access, s.spec.Gate)
+	p := object{"cwd": s.spec.Dir, "approvalPolicy": approval, "developerInstructions": s.spec.Instructions,
+		"config": object{"features": object{"multi_agent": false, "goals": false}}}
+	if mode := sandboxMode(sandbox); mode != "" {
+		p["sandbox"] = mode
+	} else {
+		p["sandbox"] = "workspace-write"
+	}
+	if s.spec.Model != "" {
+		p["model"] = s.spec.Model
+	}
+	return p
+}
+
+func (s *session) tools() []object {
+	all := []object{}
+	if s.spec.Tools != nil {
+		for _, t := range s.spec.Tools.List() {
+			all = append(all, object{"type": "function", "name": t.Name, "description": t.Description, "inputSchema": t.Schema})
+		}
+	}
+	return all
+}
+
+// fail ends a session that did not begin, and says why in the program's own words.
+func (s *session) fail(err error) error {
+	s.mu.Lock()
+	s.stopping = true
+	s.mu.Unlock()
+	gone := s.ctx.Err() != nil
+	s.child.Kill()
+	if exit, wait := s.child.Wait(context.Background()); gone && wait == nil {
+		err = errors.New("codex ended at its start: " + exit.String())
+	}
+	os.RemoveAll(s.folder)
+	words := strings.TrimSpace(s.stderr.String())
+	if words == "" || !gone {
+		words = strings.TrimSpace(err.Error() + "\n" + words)
+	}
+	kind := agent.ProblemModel
+	if lower := strings.ToLower(words); strings.Contains(lower, "log in") || strings.Contains(lower, "login") || strings.Contains(lower, "unauthorized") {
+		kind = agent.ProblemLogin
+	} else if gone {
+		kind = agent.ProblemMissing
+	}
+	return &agent.Problem{Kind: kind, Text: tail(words)}
+}
+
+func tail(s string) string {
+	const most = 2000
+	if len(s) > most {
+		return "… " + strings.ToValidUTF8(s[len(s)-most:], "")
+	}
+	return s
+}
+
+// run keeps the connection until the program ends.
+func (s *session) run(w *wire) {
+	for {
+		select {
+		case <-w.broken:
+		case <-s.ctx.Done():
+			w.conn.CloseNow()
+			<-w.broken
+		}
+		s.mu.Lock()
+		s.ready = make(chan struct{})
+		s.mu.Unlock()
+		if s.ctx.Err() != nil {
+			break
+		}
+		next, err := s.reconnect()
+		if err != nil {
+			s.child.Kill() // it lives and answers nobody
+			break
+		}
+		w = next
+	}
+	exit, err := s.child.Wait(context.Background())
+	s.serving.Wait()
+	os.RemoveAll(s.folder)
+	s.mu.Lock()
+	stopping := s.stopping
+	s.mu.Unlock()
+	if stopping {
+		err = nil
+	} else if err == nil {
+		words := exit.String()
+		if more := strings.TrimSpace(s.stderr.String()); more != "" {
+			words += ": " + tail(more)
+		}
+		err = errors.New("codex ended: " + words)
+	}
+	s.updates <- agent.Ended{Err: err}
+	close(s.updates)
+}
+
+// reconnect goes on with the thread on a new connection. What happened in between is looked up, so that nothing is waited for in vain.
+func (s *session) reconnect() (*wire, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
+	defer cancel()
+	w, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var got struct {
+		Thread thread `json:"thread"`
+	}
+	params := s.threadParams()
+	params["threadId"] = s.thread
+	if err := w.call(ctx, "thread/resume", params, &got); err != nil {
+		w.conn.CloseNow()
+		return nil, err
+	}
+	s.mu.Lock()
+	s.wire = w
+	var arrived []string
+	for client, id := range s.given {
+		if got.Thread.has(client) {
+			arrived = append(arrived, id)
+			delete(s.given, client)
+		}
+	}
+	over := s.turn != "" && got.Thread.Status.Type != "active"
+	if over {
+		s.turn = ""
+		close(s.ended)
+	}
+	close(s.ready)
+	s.mu.Unlock()
+	for _, id := range arrived {
+		s.updates <- agent.Received{ID: id}
+	}
+	if over {
+		end := agent.TurnEnded{}
+		if n := len(got.Thread.Turns); n > 0 {
+			for _, i := range got.Thread.Turns[n-1].Items {
+				if i.Type == "agentMessage" {
+					end.Text = i.Text
+				}
+			}
+			end.Interrupted = got.Thread.Turns[n-1].Status == "interrupted"
+		}
+		s.updates <- end
+	}
+	return w, nil
+}
+
+// connected returns the connection, once there is one.
+func (s *session) connected(ctx context.Context) (*wire, error) {
+	for {
+		s.mu.Lock()
+		ready, w := s.ready, s.wire
+		s.mu.Unlock()
+		select {
+		case <-ready:
+			return w, nil
+		case <-s.ctx.Done():
+			return nil, errEnded
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
