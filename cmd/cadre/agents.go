@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cadre/internal/agent"
+	"cadre/internal/agent/acp"
 	"cadre/internal/agent/claude"
 	"cadre/internal/agent/codex"
 	"cadre/internal/agent/shell"
@@ -18,7 +19,7 @@ import (
 )
 
 // models are the agents with a model behind them that have a name of their own, in the order in which one is chosen.
-var models = []string{team.Claude, team.Codex}
+var models = []string{team.Claude, team.Codex, team.Gemini, team.OpenCode}
 
 // agentOf is the agent of that name; nil for one that this program does not know.
 func agentOf(name string) agent.Agent {
@@ -29,6 +30,13 @@ func agentOf(name string) agent.Agent {
 		return claude.Agent{}
 	case team.Codex:
 		return codex.Agent{}
+	case team.Gemini:
+		return acp.Gemini(hookCommand())
+	case team.OpenCode:
+		return acp.OpenCode()
+	}
+	if line, ok := strings.CutPrefix(name, team.ACP); ok && strings.TrimSpace(line) != "" {
+		return acp.Command(strings.TrimSpace(line))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/agent"
+	"cadre/internal/agent/acp"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/letter"
@@ -83,7 +84,7 @@ func (a *app) geminiHookCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "gemini-hook SOCKET", Hidden: true, Args: exactly(1), Short: "Give a working Gemini CLI its mail before it asks its model",
 		RunE: func(c *cobra.Command, args []string) error {
-			return nil
+			return acp.Hook(c.Context(), args[0], os.Stdin, os.Stdout)
 		},
 	}
 }

@@ -213,7 +213,7 @@ func (s *Server) Requests() []*Request {
 }
 
 // patience is how long a request is waited for. Real programs take seconds to start.
-const patience = 90 * time.Second
+const patience = 40 * time.Second
 
 // WaitFor returns the first request for which is holds, also one that was before.
 func (s *Server) WaitFor(t testing.TB, what string, is func(*Request) bool) *Request {

@@ -44,7 +44,7 @@ func NewBench(t testing.TB, a agent.Agent, w World) *Bench {
 	})
 	b := &Bench{T: t, Agent: a, World: w, Tools: &Tools{}, Ctx: ctx}
 	b.Spec = agent.Spec{TeamID: "demo-1", Team: "demo", Member: "ann", Incarnation: 1, Lead: "lead", Instructions: "You are ann, a teammate.", Dir: w.Dir,
-		Scratch: filepath.Join(t.TempDir(), "scratch"), Env: w.Env, Access: agent.Access{Mode: "default", Writes: true}, Tools: b.Tools,
+		Scratch: filepath.Join(w.Home, "scratch"), Env: w.Env, Access: agent.Access{Mode: "default", Writes: true}, Tools: b.Tools,
 		Gate:    func(string, string) error { return nil },
 		Carries: func(text string) []int64 { return letter.Carries("demo-1", "ann", text) }, Procs: procs}
 	clearEnvironment(t)

@@ -167,7 +167,7 @@ func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 	for name, text := range map[string]string{
 		"gitconfig":                      "[user]\n\tname = test\n\temail = test@example.org\n[init]\n\tdefaultBranch = main\n",
 		".codex/config.toml":             codexConfig(s),
-		".gemini/settings.json":          `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},"general":{"enableAutoUpdate":false,"disableAutoUpdate":true},"privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false}}`,
+		".gemini/settings.json":          `{"model":{"name":"gemini-2.5-pro"},"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},"general":{"enableAutoUpdate":false,"disableAutoUpdate":true},"privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false}}`,
 		".config/opencode/opencode.json": openCodeConfig(s),
 		"project/README.md":              "A project to work in.\n",
 	} {

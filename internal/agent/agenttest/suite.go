@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,9 +25,11 @@ type Driver struct {
 	MidTurn bool                         // a working agent gets a prompt at its next tool boundary, else when its turn has ended
 	Asks    bool                         // it asks before it runs a command or writes, in mode default
 	Gates   bool                         // it asks the gate before every tool, not only where it asks for permission
-	Slow    string                       // why an error of the model is not told at once; "" when it is
+	Silent  bool                         // it does not show what a command printed
+	Vague   bool                         // its words for an error do not tell what kind it is
+	Patient []string                     // errors of the model after which it tries for minutes, and says nothing
 	Env     []string                     // added to the environment
-	Kill    func(*Run) int               // pid of the program, to kill it; nil for the only child
+	Tokens  int64                        // that it counts of the 330 that three calls of the model take in two turns; 0 for all
 }
 
 // TestDriver is the suite that every driver passes, with the real program.
@@ -89,7 +92,7 @@ func testTurn(t *testing.T, d Driver, p Program) {
 	if tool.Tool != "Bash" || !strings.Contains(tool.Input, "echo from the shell") {
 		t.Errorf("the tool is %+v", tool)
 	}
-	if done := Next[agent.ToolFinished](r); done.ID != tool.ID || !strings.Contains(done.Output, "from the shell") {
+	if done := Next[agent.ToolFinished](r); done.ID != tool.ID || !strings.Contains(done.Output, "from the shell") && !d.Silent {
 		t.Errorf("it gave %+v", done)
 	}
 	if end := Next[agent.TurnEnded](r); end.Text != "It said so." || end.Problem != nil || end.Interrupted {
@@ -109,8 +112,11 @@ func testTurn(t *testing.T, d Driver, p Program) {
 	for _, u := range Said[agent.Used](r) {
 		tokens += u.Usage.Tokens()
 	}
-	if tokens != 330 {
-		t.Errorf("%d tokens of 330 are counted: %+v", tokens, Said[agent.Used](r))
+	if d.Tokens == 0 {
+		d.Tokens = 330
+	}
+	if tokens != d.Tokens {
+		t.Errorf("%d tokens of %d are counted: %+v", tokens, d.Tokens, Said[agent.Used](r))
 	}
 }
 
@@ -152,7 +158,7 @@ func testWhileAToolRuns(t *testing.T, d Driver, p Program) {
 	r.quiet(agent.Received{ID: "mail"})
 	b.touch("go")
 	done := Next[agent.ToolFinished](r)
-	if done.Failed || !strings.Contains(done.Output, "finished") {
+	if done.Failed || !strings.Contains(done.Output, "finished") && !d.Silent {
 		t.Errorf("the tool gave %+v", done)
 	}
 	next := s.Requests
@@ -242,9 +248,10 @@ func testPermission(t *testing.T, d Driver, p Program) {
 	r.Tell("p2", "do two")
 	Next[agent.PermissionAsked](r).Answer(false, "not today")
 	for end := Next[agent.TurnEnded](r); end.Text != "Not done."; end = Next[agent.TurnEnded](r) {
-		if !end.Interrupted {
-			t.Fatalf("the turn ended with %+v", end)
+		if end.Problem != nil {
+			t.Fatalf("the turn ended with %v", end.Problem)
 		}
+		r.Tell("again", "go on") // some programs end the turn with a refusal
 	}
 	b.absent("denied")
 }
@@ -328,7 +335,7 @@ func testPlan(t *testing.T, d Driver, p Program) {
 		Next[agent.TurnEnded](r)
 		b.absent("written")
 		allowed = true
-		if err := r.SetAccess(b.Ctx, agent.Access{Mode: "bypassPermissions", Writes: true}); err != nil {
+		if err := r.SetAccess(b.Ctx, agent.Access{Mode: "bypassPermissions", Writes: true}); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			t.Fatal(err)
 		}
 		r.Tell("go", "The plan is approved: now write.")
@@ -363,6 +370,9 @@ func testErrors(t *testing.T, d Driver, p Program) {
 		{"a cut stream", Turn{Text: "half of a word", Cut: true}, agent.ProblemModel},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if slices.Contains(d.Patient, c.name) {
+				t.Skip("the program tries again for minutes, and says nothing meanwhile")
+			}
 			b, _ := d.bench(t, p, func(r *Request) Turn {
 				if r.Has("now it works") {
 					return Say("Fine.")
@@ -382,7 +392,7 @@ func testErrors(t *testing.T, d Driver, p Program) {
 				}
 				return agent.Problem{}, false
 			})
-			if told.Kind != c.kind && d.Slow == "" {
+			if told.Kind != c.kind && !d.Vague {
 				t.Errorf("it is a problem of the kind %s, not %s: %s", told.Kind, c.kind, told.Text)
 			}
 			if strings.TrimSpace(told.Text) == "" {
