@@ -10,6 +10,7 @@
 // Markdown as GitHub reads it, with one heading of level 1 (the title) and a heading of level 2 for each part:
 //
 //	Title, goal, where and when
+//	<lead> reports       in its own words, where an agent leads
 //	At a glance          how it went, and the first line of each result
 //	Failed               exit status and the end of the output; only if a task failed
 //	Not done             which tasks, and what they waited for; only if there are any
@@ -62,6 +63,7 @@ type Report struct {
 	Tasks    []Task   // in the order of the table
 	Sections []string // ids of the tasks whose results to show, in this order; nil: all, in the order of Tasks
 	Usage    Usage    // of the whole team
+	Words    string   // what the lead itself reports; Markdown
 }
 
 // Member is a teammate.
@@ -98,6 +100,7 @@ func Markdown(w io.Writer, r Report) error {
 		b.byID[t.ID] = t
 	}
 	b.head()
+	b.words()
 	b.glance()
 	b.failures()
 	b.notDone()
@@ -145,6 +148,14 @@ func (p *page) head() {
 	}
 	if len(facts) > 0 {
 		p.block("Worked " + strings.Join(facts, ", ") + ".")
+	}
+}
+
+// words is what the lead itself has to say, where an agent leads.
+func (p *page) words() {
+	if p.Words != "" {
+		p.block("## " + cmp.Or(plain(p.Lead, 60), "The lead") + " reports")
+		p.block(demote(p.Words, 2))
 	}
 }
 

@@ -18,7 +18,7 @@ func (l *lead) compose(ctx context.Context, why string) (string, error) {
 	var r report.Report
 	l.desk.View(func(s *team.State) {
 		t := s.Team()
-		r = report.Report{Title: l.File.Report.Title, Goal: t.Goal, Team: t.Name, TeamID: t.ID, Lead: t.Lead, Dir: t.Dir, Started: clock(t.CreatedAt), Finished: clock(t.UpdatedAt),
+		r = report.Report{Title: l.File.Report.Title, Goal: t.Goal, Team: t.Name, TeamID: t.ID, Lead: t.Lead, Dir: t.Dir, Started: clock(t.CreatedAt), Finished: clock(t.UpdatedAt), Words: t.LastWords,
 			Usage: report.Usage{Tokens: t.Usage.Tokens(), USD: float64(t.Usage.CostMicroUSD) / 1e6}}
 		for _, m := range s.Members() {
 			if m.Name != t.Lead {

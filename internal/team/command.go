@@ -206,6 +206,13 @@ func (d *decision) tell(to, kind, ref, format string, args ...any) {
 	d.post(Message{To: to, Type: kind, Ref: ref, Body: clip(fmt.Sprintf(format, args...)), Priority: "normal"})
 }
 
+// hint is tell for what is worth no turn by itself.
+func (d *decision) hint(to, words string) {
+	if m := d.member(to); m != nil && m.Status.Running() && !d.ending[to] {
+		d.post(Message{To: to, Type: TypeSystem, Body: clip(words), Priority: "normal", Quiet: true})
+	}
+}
+
 func (d *decision) post(m Message) int64 {
 	d.sent++
 	m.Seq = d.messageSeq + d.sent

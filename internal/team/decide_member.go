@@ -328,7 +328,11 @@ func (d *decision) end(m *Member, how Event, tell bool) {
 		if len(back) > 0 {
 			note += "\nBack on the list: task " + strings.Join(back, ", ") + "."
 		}
-		d.tell(d.team.Lead, TypeSystem, "", "%s", note)
+		if why == "stopped" && len(back) == 0 { // as it was asked to, and nothing is left to be done about it
+			d.hint(d.team.Lead, note)
+		} else {
+			d.tell(d.team.Lead, TypeSystem, "", "%s", note)
+		}
 	}
 	d.returnMail(m, why)
 }
