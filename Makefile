@@ -1,23 +1,27 @@
-# The commands of this project. None needs anything but Go, git and make.
+# The commands of this project. None needs anything but Go, git and make; with npm, the tests also run the real agents.
 
 GO ?= go
 # What CI builds besides its own platform.
 PLATFORMS = linux/amd64 linux/arm64 darwin/arm64
 
-.PHONY: build test check bench short lint cross race
+.PHONY: build agents test check bench short lint cross race
 
 build:
 	$(GO) build -o bin/cadre ./cmd/cadre
 
+# The coding agents that the tests run, from npm, into the user's cache. Tests that need one that cannot be had are skipped, with the reason.
+agents:
+	$(GO) run ./internal/agent/agenttest/install
+
 # Everything, as a user would run it.
-test:
-	$(GO) test ./...
+test: agents
+	$(GO) test -timeout 15m ./...
 
 # What a change must pass. The tests come last, so that their verdict is the last line.
-check: lint cross race
+check: lint cross race agents
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/journal/... > /dev/null
 	cd bench && $(GO) vet ./...
-	$(GO) test ./...
+	$(GO) test -timeout 15m ./...
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi

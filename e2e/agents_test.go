@@ -234,5 +234,462 @@ func TestMixedTeam(t *testing.T) {
 	}
 }
 
-var _ = syscall.SIGKILL
-var _ sync.Mutex
+// Killed in the middle of a turn, an agent goes on with its history, by itself; and so does the whole team when cadre is run again.
+func TestKilledAgents(t *testing.T) {
+	shell := map[string]func(command string) agenttest.Turn{
+		"claude": func(c string) agenttest.Turn {
+			return agenttest.Use("Bash", map[string]any{"command": c, "description": "wait"})
+		},
+		"codex": func(c string) agenttest.Turn {
+			return agenttest.Use("exec_command", map[string]any{"cmd": c, "yield_time_ms": 30000})
+		},
+		"gemini": func(c string) agenttest.Turn {
+			return agenttest.Use("run_shell_command", map[string]any{"command": c, "description": "wait"})
+		},
+		"opencode": func(c string) agenttest.Turn {
+			return agenttest.Use("bash", map[string]any{"command": c, "description": "wait"})
+		},
+	}
+	for name := range shell {
+		t.Run(name, func(t *testing.T) {
+			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+				told := 0
+				for _, m := range r.Messages {
+					if m.Role == "user" {
+						told += len(yours.FindAllString(m.Text, -1))
+					}
+				}
+				switch _, calls := task(r); {
+				case told == 0:
+					return agenttest.Say("Hello, I am at work.")
+				case told < 3 && len(calls) == 0: // cut off twice, by the death of the agent and by that of cadre
+					return shell[name](fmt.Sprintf("touch began-%d; sleep 1000", told))
+				}
+				return complete(r)
+			}, name)
+			file := s.file("name: killed\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + name + "}, {name: eve, agent: external}]\ntasks: [{id: slow, owner: ann, description: take your time}]\n")
+			began := func(n int) {
+				t.Helper()
+				s.waitFor(fmt.Sprintf("began-%d", n), func() bool {
+					_, err := os.Stat(filepath.Join(s.dir, fmt.Sprintf("began-%d", n)))
+					return err == nil
+				})
+			}
+			first := s.start("run", file)
+			began(1)
+			s.must("send", "killed", "--to", "ann", "--from", "eve", "the port is 4711")
+			for _, pid := range s.agentPids(name) {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+			began(2)
+			first.kill()
+			r := s.run(file)
+			if r.code != 0 {
+				t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
+			}
+			done := read[struct {
+				Status   string
+				Attempts int
+				Result   string
+			}](s.world, "task", "show", "killed", "1")
+			if done.Status != "completed" || done.Result != "result of task 1 by ann" || done.Attempts != 3 {
+				t.Errorf("the task is %+v", done)
+			}
+			requests := s.model.Requests()
+			last := requests[len(requests)-1]
+			has := 0
+			for _, req := range requests {
+				if n := strings.Count(string(req.Raw), "the port is 4711"); n > 1 {
+					t.Errorf("request %d has the message %d times", req.N, n)
+				} else {
+					has += n
+				}
+			}
+			if has == 0 {
+				t.Error("the message is lost")
+			}
+			if told := len(yours.FindAllString(string(last.Raw), -1)); told != 3 {
+				t.Errorf("its history has the task %d times", told)
+			}
+		})
+	}
+}
+
+// agentPids are those of the agent's own programs, and not of what its tools run.
+func (s *studio) agentPids(name string) []int { return s.pids("/" + name) }
+
+// there waits until the team is.
+func (s *studio) there(team string) {
+	s.t.Helper()
+	s.waitFor("there is a team "+team, func() bool { return s.cadre("status", team).code == 0 })
+}
+
+// waitFor waits until the condition holds.
+func (s *studio) waitFor(what string, holds func() bool) {
+	s.t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("still not: %s\n%s", what, s.model.Story())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// A teammate that needs approval changes nothing before it has it: its plan is rejected, revised, and approved by the lead.
+func TestPlanApproval(t *testing.T) {
+	for _, teammate := range []string{"claude", "codex", "gemini"} {
+		t.Run(teammate, func(t *testing.T) {
+			var s *studio
+			request := regexp.MustCompile(`plan-\d+@ann`)
+			s = newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+				if who(r) == "lead" {
+					switch found := request.FindAllString(r.LastUser(), -1); {
+					case reports(r):
+						return agenttest.Say("It is written.")
+					case r.Calls(r.Tool("SpawnTeammate")) == 0:
+						return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": teammate, "prompt": "Plan, then write.", "planApproval": true})
+					case len(found) > 0 && strings.Contains(r.LastUser(), "with tests") && !strings.Contains(r.Results(), "approved"):
+						return use(r, "RespondToPlan", map[string]any{"requestId": found[len(found)-1], "approve": true})
+					case len(found) > 0 && !strings.Contains(r.LastUser(), "with tests") && r.Calls(r.Tool("RespondToPlan")) == 0:
+						return use(r, "RespondToPlan", map[string]any{"requestId": found[len(found)-1], "approve": false, "feedback": "think of tests"})
+					}
+					return agenttest.Say("I wait.")
+				}
+				written := filepath.Join(s.dir, "written")
+				write := map[string]agenttest.Turn{
+					"claude": agenttest.Use("Write", map[string]any{"file_path": written, "content": "x"}),
+					"codex":  agenttest.Use("exec_command", map[string]any{"cmd": "echo x > written", "yield_time_ms": 30000}),
+					"gemini": agenttest.Use("write_file", map[string]any{"file_path": written, "content": "x"}),
+				}[teammate]
+				plans := 0
+				for _, m := range r.Messages {
+					plans += called(m.Calls, "SubmitPlan")
+				}
+				tries := r.Calls("Write") + r.Calls("exec_command") + r.Calls("write_file")
+				switch {
+				case tries == 0: // too early
+					return write
+				case plans == 0:
+					return use(r, "SubmitPlan", map[string]any{"plan": "Just write."})
+				case plans == 1 && r.Has("think of tests"):
+					return use(r, "SubmitPlan", map[string]any{"plan": "Write with tests."})
+				case tries == 1 && r.Has("The plan is approved"):
+					return write
+				}
+				return agenttest.Say("I wait for the answer.")
+			}, "claude", teammate)
+			r := s.run("write it", "--agent", "claude", "--name", "plan", "--permission-mode", "bypassPermissions")
+			if r.code != 0 {
+				t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
+			}
+			info, err := os.Stat(filepath.Join(s.dir, "written"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			approved := int64(0)
+			for _, e := range read[[]struct {
+				At     int64
+				Events []struct {
+					Kind     string
+					Approved bool
+				}
+			}](s.world, "log", "plan") {
+				for _, event := range e.Events {
+					if event.Kind == "plan_answered" && event.Approved {
+						approved = e.At
+					}
+				}
+			}
+			if approved == 0 || info.ModTime().UnixMilli() < approved {
+				t.Errorf("written at %d, approved at %d", info.ModTime().UnixMilli(), approved)
+			}
+		})
+	}
+}
+
+// Requests for permission are allowed, denied, and time out without a terminal; a mode is inherited, and changed while the member works.
+func TestPermissions(t *testing.T) {
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		id, calls := task(r)
+		if id != "" && len(calls) == 0 {
+			return agenttest.Use("Bash", map[string]any{"command": "touch done-" + id, "description": "do it"})
+		}
+		return complete(r)
+	}, "claude")
+	file := s.file("name: ask\npermissions: {timeout: 3s, allow: ['Bash(touch done-4)']}\nmembers: [{name: ann, agent: claude}]\n" +
+		"tasks: [{id: a}, {id: b, blockedBy: [a]}, {id: c, blockedBy: [b]}, {id: d, blockedBy: [c]}, {id: e, blockedBy: [d]}]\n")
+	p := s.start("run", file)
+	s.there("ask")
+	type open struct {
+		Permissions []struct{ Request, Input string }
+		Tasks       map[string]int
+	}
+	waits := func(n string) string {
+		t.Helper()
+		request := ""
+		s.waitFor("a request of task "+n, func() bool {
+			for _, p := range read[open](s.world, "status", "ask").Permissions {
+				if strings.Contains(p.Input, "done-"+n) {
+					request = p.Request
+				}
+			}
+			return request != ""
+		})
+		return request
+	}
+	s.must("permit", "ask", waits("1"))
+	s.must("permit", "ask", waits("2"), "--deny", "--reason", "not today")
+	waits("3") // nobody answers
+	s.waitFor("its end", func() bool { return read[open](s.world, "status", "ask").Tasks["completed"] >= 3 })
+	s.must("mode", "ask", "ann", "bypassPermissions") // before the fifth, which is not asked about then
+	if code := p.wait(); code != 0 {
+		t.Fatalf("exit status %d\n%s", code, s.model.Story())
+	}
+	for n, want := range map[int]bool{1: true, 2: false, 3: false, 4: true, 5: true} {
+		if _, err := os.Stat(filepath.Join(s.dir, fmt.Sprintf("done-%d", n))); (err == nil) != want {
+			t.Errorf("the command of task %d: done is %t", n, err == nil)
+		}
+	}
+	if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Has("not today") }) {
+		t.Error("the model was not told why")
+	}
+}
+
+// In delegate mode the lead may neither edit nor run anything; its teammates may.
+func TestDelegateMode(t *testing.T) {
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		if who(r) != "lead" {
+			id, calls := task(r)
+			if id != "" && len(calls) == 0 {
+				return agenttest.Use("Bash", map[string]any{"command": "touch by-teammate", "description": "do it"})
+			}
+			return complete(r)
+		}
+		switch {
+		case reports(r):
+			return agenttest.Say("Delegated.")
+		case r.Calls("Bash") == 0:
+			return agenttest.Use("Bash", map[string]any{"command": "touch by-lead", "description": "do it"})
+		case r.Calls("Write") == 0:
+			return agenttest.Use("Write", map[string]any{"file_path": filepath.Join(os.TempDir(), "by-lead"), "content": "x"})
+		case r.Calls(r.Tool("SpawnTeammate")) == 0:
+			return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": "claude", "prompt": "Work."})
+		case r.Calls(r.Tool("TaskCreate")) == 0:
+			return use(r, "TaskCreate", map[string]any{"subject": "Touch", "description": "it"})
+		}
+		return agenttest.Say("I wait.")
+	}, "claude")
+	r := s.run("touch it", "--agent", "claude", "--name", "delegate", "--delegate", "--permission-mode", "bypassPermissions")
+	if r.code != 0 {
+		t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "by-teammate")); err != nil {
+		t.Error("the teammate was not free")
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "by-lead")); err == nil {
+		t.Error("the lead ran a command")
+	}
+	denied := 0
+	for _, req := range s.model.Requests() {
+		if who(req) == "lead" && strings.Contains(req.Results(), "is in delegate mode and may not use") {
+			denied++
+		}
+	}
+	if denied != 2 {
+		t.Errorf("%d of 2 tools were denied", denied)
+	}
+}
+
+// A shutdown ends with the process gone by its deadline, whether the agent agrees, refuses, never answers, or hangs in a tool.
+func TestShutdownOfAgents(t *testing.T) {
+	request := regexp.MustCompile(`shutdown-\d+@[a-z]+`)
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		me, found := who(r), request.FindString(r.LastUser())
+		switch {
+		case found == "" && me == "hangs" && strings.Contains(r.LastUser(), "hang now"):
+			return agenttest.Use("Bash", map[string]any{"command": "trap '' TERM INT HUP; touch hangs; while true; do sleep 1; done", "description": "hang"})
+		case found != "" && (me == "agrees" || me == "refuses") && r.Calls(r.Tool("RespondToShutdown")) == 0:
+			return use(r, "RespondToShutdown", map[string]any{"requestId": found, "approve": me == "agrees", "reason": "because"})
+		}
+		return agenttest.Say("Yes?")
+	}, "claude")
+	s.must("create", "ends", "--permission-mode", "bypassPermissions")
+	members := []string{"agrees", "refuses", "silent", "hangs"}
+	for _, m := range members {
+		s.must("spawn", "ends", m, "--agent", "claude")
+	}
+	s.must("send", "ends", "--to", "hangs", "hang now")
+	s.waitFor("it hangs", func() bool { _, err := os.Stat(filepath.Join(s.dir, "hangs")); return err == nil })
+	var ending sync.WaitGroup
+	for _, m := range members {
+		ending.Go(func() {
+			if r := s.cadre("shutdown", "ends", m, "--deadline", "4s"); r.code != 0 {
+				t.Errorf("%s: exit status %d: %s", m, r.code, r.err)
+			}
+		})
+	}
+	ending.Wait()
+	for _, m := range read[struct {
+		Members []struct{ Name, Status, Summary string }
+	}](s.world, "status", "ends").Members {
+		want := map[string]string{"agrees": "as asked", "refuses": "at the deadline", "silent": "at the deadline", "hangs": "at the deadline"}[m.Name]
+		if want != "" && (m.Status != "stopped" || !strings.Contains(m.Summary, want)) {
+			t.Errorf("%s is %s: %s", m.Name, m.Status, m.Summary)
+		}
+	}
+	s.waitFor("no agent is left", func() bool { return len(s.pids("claude")) == 0 })
+	s.must("cleanup", "ends", "--force")
+	s.waitFor("nothing is left", func() bool { return len(s.processes()) == 0 })
+}
+
+// The last text of a turn without a report reaches the lead once, and notices of idleness cost it no turn.
+func TestLastTextAndIdleNotices(t *testing.T) {
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		switch {
+		case who(r) != "lead":
+			return agenttest.Say("The answer is 42.")
+		case reports(r):
+			return agenttest.Say("It is 42.")
+		case r.Calls(r.Tool("SpawnTeammate")) == 0:
+			return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": "claude", "prompt": "Think."})
+		}
+		return agenttest.Say("I wait.")
+	}, "claude")
+	file := s.file("name: words\ngoal: think\nlead: {agent: claude}\npermissions: {mode: bypassPermissions}\nmembers: [{name: idle, agent: shell, count: 10}]\n")
+	var turns []string
+	r := s.run(file)
+	if r.code != 0 {
+		t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
+	}
+	for _, req := range s.model.Requests() {
+		if who(req) == "lead" {
+			turns = append(turns, req.Last().Text)
+			if n := req.Count("The answer is 42."); n > 1 {
+				t.Errorf("the lead has the text %d times", n)
+			}
+		}
+	}
+	// The goal, the result of its tool, the last text of ann, and the question for the report; ten idle notices and one of ann's cost none.
+	if len(turns) != 4 {
+		t.Errorf("the lead was asked %d times:\n%s", len(turns), s.model.Story())
+	}
+}
+
+// Errors of the model are said to the lead, in the agent's words; the task goes back on the list, and the team goes on.
+func TestModelErrors(t *testing.T) {
+	for _, c := range []struct {
+		name, words string
+		turn        agenttest.Turn
+	}{
+		{"401", "401", agenttest.Fail(401, "the key is unknown here")},
+		{"429", "429", agenttest.Fail(429, "slow down a little")},
+		{"500", "500", agenttest.Fail(500, "the house is on fire")},
+		{"cut", "could not go on", agenttest.Turn{Text: "half of a word", Cut: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+				if who(r) == "ill" {
+					return c.turn
+				}
+				return complete(r)
+			}, "claude")
+			s.env = append(s.env, "CLAUDE_CODE_MAX_RETRIES=1")
+			file := s.file("name: errors\npermissions: {mode: bypassPermissions}\nmembers: [{name: ill, agent: claude}, {name: late, agent: external}]\ntasks: [{id: one}]\n")
+			p := s.start("run", file)
+			s.there("errors")
+			s.waitFor("the lead is told", func() bool {
+				return slices.ContainsFunc(read[[]struct {
+					Events []struct{ Kind, To, Body string }
+				}](s.world, "log", "errors"), func(r struct {
+					Events []struct{ Kind, To, Body string }
+				}) bool {
+					return slices.ContainsFunc(r.Events, func(e struct{ Kind, To, Body string }) bool {
+						return e.Kind == "message_sent" && e.To == "lead" && strings.Contains(e.Body, c.words) && strings.Contains(e.Body, "ill")
+					})
+				})
+			})
+			s.waitFor("the task is back", func() bool {
+				return read[struct{ Status string }](s.world, "task", "show", "errors", "1").Status == "pending"
+			})
+			s.must("spawn", "errors", "well", "--agent", "claude")
+			if code := p.wait(); code != 0 {
+				t.Fatalf("exit status %d\n%s", code, s.model.Story())
+			}
+			if done := read[struct{ Status, CompletedBy string }](s.world, "task", "show", "errors", "1"); done.CompletedBy != "well" {
+				t.Errorf("the task is %+v", done)
+			}
+		})
+	}
+}
+
+// A person's interactive Claude Code, in tmux and with cadre mcp configured, is the lead of a Codex teammate.
+func TestInteractiveLead(t *testing.T) {
+	tmux, err := exec.LookPath("tmux")
+	if err != nil {
+		t.Skip("needs tmux")
+	}
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		if who(r) == "bob" {
+			return complete(r)
+		}
+		switch {
+		case r.Has("result of task 1 by bob"):
+			return agenttest.Say("Bob is done, and I know it.")
+		case r.Calls(r.Tool("SpawnTeammate")) == 0 && strings.Contains(r.LastUser(), "lead a team"):
+			return use(r, "SpawnTeammate", map[string]any{"name": "bob", "agent": "codex", "prompt": "You work."})
+		case r.Calls(r.Tool("TaskCreate")) == 0 && r.Calls(r.Tool("SpawnTeammate")) > 0:
+			return use(r, "TaskCreate", map[string]any{"subject": "Look", "description": "at it", "owner": "bob"})
+		case strings.Contains(r.LastUser(), "any news"):
+			return use(r, "TaskGet", map[string]any{"taskId": "1"})
+		}
+		return agenttest.Say("I lead now.")
+	}, "claude", "codex")
+	config := fmt.Sprintf(`{"mcpServers":{"cadre":{"type":"stdio","command":%q,"args":["mcp","--team","tmux"]}}}`, cadre)
+	s.write(".mcp.json", config)
+	settings := filepath.Join(s.root, ".claude.json")
+	if err := os.WriteFile(settings, fmt.Appendf(nil, `{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"customApiKeyResponses":{"approved":["dummy"],"rejected":[]},
+"projects":{%q:{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true,"enabledMcpjsonServers":["cadre"]}}}`, s.dir), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(s.root, "tmux")
+	pane := func(args ...string) string {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		c := exec.CommandContext(ctx, tmux, append([]string{"-S", socket, "-f", "/dev/null"}, args...)...)
+		c.Dir, c.Env = s.dir, append(s.env, "TERM=xterm-256color")
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("tmux %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	program := agenttest.Installed(t, "claude").Path
+	pane("new-session", "-d", "-x", "160", "-y", "50", program, "--permission-mode", "default", "--allowedTools", "mcp__cadre")
+	t.Cleanup(func() {
+		exec.Command(tmux, "-S", socket, "kill-server").Run()
+		s.cadre("cleanup", "tmux", "--force")
+		s.waitFor("nothing is left", func() bool { return len(s.processes()) == 0 })
+	})
+	shows := func(text string) {
+		t.Helper()
+		deadline := time.Now().Add(60 * time.Second)
+		for !strings.Contains(pane("capture-pane", "-p"), text) {
+			if time.Now().After(deadline) {
+				t.Fatalf("the screen does not show %q:\n%s\n%s", text, pane("capture-pane", "-p"), s.model.Story())
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	shows("❯")
+	pane("send-keys", "-l", "lead a team")
+	pane("send-keys", "Enter")
+	shows("I lead now.")
+	s.waitFor("bob is done", func() bool {
+		return read[struct{ Status string }](s.world, "task", "show", "tmux", "1").Status == "completed"
+	})
+	pane("send-keys", "-l", "any news")
+	pane("send-keys", "Enter")
+	shows("Bob is done, and I know it.")
+}

@@ -14,6 +14,7 @@ import (
 
 	"cadre/internal/coord"
 	"cadre/internal/desk"
+	"cadre/internal/proc"
 	"cadre/internal/team"
 )
 
@@ -144,6 +145,7 @@ func startHost(name, dir string) error {
 	}
 	defer log.Close()
 	c := exec.Command(self, "host", name)
+	c.Env = proc.Unmarked(os.Environ()) // also when a session of ours asked for it
 	c.Stdout, c.Stderr = log, log
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := c.Start(); err != nil {

@@ -168,6 +168,7 @@ func (c *Child) endGroup() error {
 		if err != nil {
 			return err
 		}
+		session = append(session, c.escaped(session)...)
 		left := living(session)
 		if len(left) == 0 {
 			return nil
@@ -182,6 +183,12 @@ func (c *Child) endGroup() error {
 		}
 		time.Sleep(pause)
 	}
+}
+
+// escaped are the processes that the child, or what it started, made sessions of their own for: coding agents do so for what their tools run. They
+// are known by the token in their environment.
+func (c *Child) escaped(session []process) []process {
+	return bearers(tokenVariable+"="+c.token, session)
 }
 
 func (c *Child) reap() (*os.ProcessState, error) {

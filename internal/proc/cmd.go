@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +18,11 @@ import (
 
 // tokenVariable marks the environment of a child and of all that it starts.
 const tokenVariable = "CADRE_PROC"
+
+// Unmarked is an environment without the mark of a child: for a process that is to outlive who started it.
+func Unmarked(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, tokenVariable+"=") })
+}
 
 // DefaultDrain is how long the output of an ended child is waited for.
 const DefaultDrain = time.Second

@@ -27,7 +27,8 @@
 //
 //   - A child never runs without a record and a leash. Between any two steps the host may be killed with SIGKILL.
 //   - When [Child.Wait] returns, no process of the child's session is left, also not one that was started in the
-//     background or ignores SIGTERM. An error says which could not be ended.
+//     background or ignores SIGTERM, and none that has the child's token in its environment, wherever it went: coding agents
+//     make sessions of their own for what their tools run. An error says which could not be ended.
 //   - No wait is for ever: [Child.Stop] ends with SIGKILL, and a pipe held open by a process that got away delays
 //     nothing for longer than [Cmd.Drain].
 //   - A stranger is never killed. A live host signals a group only while it has not reaped its leader, so that the kernel
@@ -36,9 +37,9 @@
 //
 // # Not covered
 //
-// A process that makes itself a session (setsid, a daemon) has left its group and stays. The leash knows groups, not
-// sessions: a job that a shell with job control put into a group of its own is ended by Wait, Stop and EndStrays but not
-// by the leash. On macOS the environment of the system's own programs is hidden; there EndStrays reports what a dead
+// A process that makes itself a session (setsid, a daemon) and drops the token from its environment stays. The leash knows groups, not
+// sessions: a job that a shell with job control put into a group of its own, or a process that made itself a session, is ended by Wait, Stop
+// and EndStrays but not by the leash. On macOS the environment of the system's own programs is hidden; there EndStrays reports what a dead
 // leader left behind as [Stray.Left] instead of ending it. A variable whose name is not an identifier does not pass the
 // shell at the gate.
 package proc

@@ -92,6 +92,9 @@ func endStray(ctx context.Context, record Record) (Stray, error) {
 			return stray, err
 		}
 		own, others := record.split(session)
+		for _, p := range bearers(tokenVariable+"="+record.Token, session) {
+			own = append(own, p.pid)
+		}
 		stray.Left = others
 		if len(own) == 0 {
 			return stray, nil
@@ -111,6 +114,21 @@ func endStray(ctx context.Context, record Record) (Stray, error) {
 			return stray, fmt.Errorf("%v still there: %w", own, context.Cause(ctx))
 		}
 	}
+}
+
+// bearers are the living processes outside of a session that carry the variable in their environment.
+func bearers(variable string, session []process) (found []process) {
+	all, err := processes()
+	if err != nil {
+		return nil // it is a second net; the first one is the session
+	}
+	for _, p := range all {
+		if p.zombie || p.pid == os.Getpid() || slices.ContainsFunc(session, func(s process) bool { return s.pid == p.pid }) || !bears(p.pid, variable) {
+			continue
+		}
+		found = append(found, p)
+	}
+	return found
 }
 
 // split tells the living members of a session that are certainly the recorded child's from those that may be a stranger's.

@@ -388,15 +388,15 @@ func (l *lead) next(ctx context.Context, at situation) (end bool, why string, er
 		if len(at.members) == 0 {
 			return true, undone, nil
 		}
-		return false, "", l.dismiss(ctx, at.members, 0) // they have nothing to finish
+		return false, "", l.dismiss(ctx, at.members)
 	case at.led && len(at.isolated) > 0:
-		return false, "", l.dismiss(ctx, at.isolated, 0) // so that their work is merged before the lead reports
+		return false, "", l.dismiss(ctx, at.isolated) // so that their work is merged before the lead reports
 	case at.led:
 		return false, "", l.do(ctx, team.User, &team.AskReport{})
 	case at.undone > 0 || len(at.members) == 0:
 		return true, undone, nil
 	}
-	return false, "", l.dismiss(ctx, at.members, shutdownGrace)
+	return false, "", l.dismiss(ctx, at.members)
 }
 
 // show tells of what happened since it was called last.
@@ -427,9 +427,15 @@ func (l *lead) stopped(ctx context.Context, err error) (string, error) {
 	return "", err
 }
 
-// dismiss asks the teammates to end, and gives them that long.
-func (l *lead) dismiss(ctx context.Context, members []string, grace time.Duration) error {
+// dismiss asks the teammates to end. A shell finishes what it is at; an agent with a model has nothing left to do, and would take a turn to say so.
+func (l *lead) dismiss(ctx context.Context, members []string) error {
 	for _, name := range members {
+		grace := time.Duration(0)
+		l.desk.View(func(s *team.State) {
+			if m, _ := s.Member(name); m.Agent == team.Shell {
+				grace = shutdownGrace
+			}
+		})
 		err := l.do(ctx, l.desk.Team().Lead, &team.RequestShutdown{Member: name, Reason: "All tasks are done; thank you.", Deadline: desk.Now() + team.Time(grace.Milliseconds())})
 		if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
 			return err

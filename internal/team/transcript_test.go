@@ -19,7 +19,8 @@ var bodies = func() map[string]reflect.Type {
 	for _, b := range []Body{
 		&CreateTeam{}, &SetStatus{}, &CleanUp{}, &SetDelegate{}, &SetBudget{}, &ReportUsage{}, &CheckBudget{}, &RejectByHook{},
 		&SpawnMember{}, &AttachMember{}, &DetachMember{}, &ReportStarted{}, &ReportStatus{}, &ReportStopped{}, &ReportFailed{}, &SetMode{},
-		&RequestShutdown{}, &AnswerShutdown{}, &WithdrawShutdown{}, &ExpireShutdown{}, &SubmitPlan{}, &AnswerPlan{},
+		&RequestShutdown{}, &AnswerShutdown{}, &WithdrawShutdown{}, &ExpireShutdown{}, &SubmitPlan{}, &AnswerPlan{}, &ExpirePlan{},
+		&ReportTrouble{}, &RetryMember{}, &HandOver{}, &AskReport{}, &GiveReport{},
 		&RequestPermission{}, &AnswerPermission{}, &ExpirePermission{},
 		&CreateTask{}, &UpdateTask{}, &ClaimTask{}, &CompleteTask{}, &FailTask{}, &ReleaseTask{}, &DeleteTask{},
 		&SendMessage{}, &Broadcast{}, &ReceiveMessages{}, &MarkRead{},

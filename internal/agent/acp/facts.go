@@ -20,6 +20,9 @@ const (
 	byHook                  // by a command that the agent runs before every call of its model
 )
 
+// unapproved stands for the mode of a session whose plan is not approved: it may change nothing.
+const unapproved = "unapproved"
+
 // facts are what is particular to an agent.
 type facts struct {
 	command []string
@@ -27,7 +30,7 @@ type facts struct {
 	missing string
 
 	midTurn midTurn
-	modes   map[string]string // the agent's name for a permission mode of the team; "plan" is for a session that may not write
+	modes   map[string]string // the agent's name for a permission mode of the team, and for unapproved
 	model   func(model string) []string
 	// prepare gives the agent what it has to be told besides, in files below dir: more arguments and variables.
 	prepare func(dir string, hook []string) (args, env []string, err error)
@@ -61,7 +64,8 @@ var gemini = facts{
 	can:     []string{"mail while it works", "permissions", "plan mode", "resumes with care", "tokens"},
 	missing: "not installed; install Gemini CLI, and log in once by starting gemini",
 	midTurn: byHook,
-	modes:   map[string]string{"default": "default", "dontAsk": "default", "acceptEdits": "autoEdit", "auto": "autoEdit", "bypassPermissions": "yolo", "plan": "plan"},
+	modes: map[string]string{"default": "default", "dontAsk": "default", "acceptEdits": "autoEdit", "auto": "autoEdit", "bypassPermissions": "yolo", "plan": "plan",
+		unapproved: "default"}, // its plan mode lets no MCP server be used; in this one it asks before everything, and is refused
 	model:   func(model string) []string { return []string{"-m", model} },
 	prepare: prepareGemini,
 	load: func(session string) (string, time.Duration) {
@@ -87,7 +91,7 @@ var gemini = facts{
 	},
 }
 
-// prepareGemini has the hook, the policy that allows the team's tools in every mode, and what keeps a chat so that it can be resumed. It says
+// prepareGemini has the hook, and what keeps a chat so that it can be resumed. It says
 // nothing while it tries again after an error, so it does not try: the team does, and its lead knows. All that comes as the defaults of the system, which the
 // user's own settings stand above. The program passes over such a file in a folder that others may write to.
 func prepareGemini(dir string, hook []string) (args, env []string, err error) {
@@ -105,15 +109,11 @@ func prepareGemini(dir string, hook []string) (args, env []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defaults, policy := filepath.Join(dir, "defaults.json"), filepath.Join(dir, "policy.toml")
+	defaults := filepath.Join(dir, "defaults.json")
 	if err := os.WriteFile(defaults, text, 0o600); err != nil {
 		return nil, nil, err
 	}
-	rule := "[[rule]]\nmcpName = \"" + agent.ToolServerName + "\"\ntoolName = \"*\"\ndecision = \"allow\"\npriority = 500\n"
-	if err := os.WriteFile(policy, []byte(rule), 0o600); err != nil {
-		return nil, nil, err
-	}
-	return []string{"--policy", policy}, []string{"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=" + defaults, "GEMINI_CLI_NO_RELAUNCH=true"}, nil
+	return nil, []string{"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=" + defaults, "GEMINI_CLI_NO_RELAUNCH=true"}, nil
 }
 
 var openCode = facts{
@@ -121,7 +121,7 @@ var openCode = facts{
 	can:     []string{"mail while it works", "permissions", "resumes", "tokens"},
 	missing: "not installed; install opencode, and log in once with opencode auth login",
 	midTurn: overlap,
-	modes:   map[string]string{"plan": "plan", "default": "build", "acceptEdits": "build", "auto": "build", "dontAsk": "build", "bypassPermissions": "build"},
+	modes:   map[string]string{"plan": "plan", unapproved: "plan", "default": "build", "acceptEdits": "build", "auto": "build", "dontAsk": "build", "bypassPermissions": "build"},
 	prepare: func(string, []string) ([]string, []string, error) {
 		// It asks before everything that changes something; what the team's rules settle, the driver is told at once.
 		return nil, []string{`OPENCODE_PERMISSION={"edit":"ask","bash":"ask","webfetch":"ask","` + agent.ToolServerName + `_*":"allow"}`}, nil

@@ -277,7 +277,7 @@ func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	wanted := a.Mode
 	switch {
 	case !a.Writes:
-		wanted = "plan"
+		wanted = unapproved
 	case s.spec.Gate != nil && s.spec.Gate("Bash", "{}") != nil: // what the team forbids has to be asked about
 		wanted = "default"
 	}

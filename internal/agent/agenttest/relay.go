@@ -34,7 +34,7 @@ func Relay() {
 }
 
 // serveTools serves the bench's tools on a socket, and returns the command line that connects to it.
-func (b *Bench) serveTools() []string {
+func (b *Bench) ServeTools() []string {
 	b.T.Helper()
 	dir, err := os.MkdirTemp("", "cadre-test-")
 	if err != nil {

@@ -53,7 +53,7 @@ func (d Driver) bench(t *testing.T, p Program, script Script) (*Bench, *Server) 
 	w := NewWorld(t, s, p)
 	w.Env = append(w.Env, d.Env...)
 	b := NewBench(t, d.Agent(p), w)
-	b.Spec.ToolServer = b.serveTools()
+	b.Spec.ToolServer = b.ServeTools()
 	return b, s
 }
 
