@@ -17,8 +17,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +46,7 @@ type Request struct {
 
 // Message is one of the messages that a model was shown.
 type Message struct {
-	Role    string // user, assistant or tool
+	Role    string // user, assistant or tool; system for what Claude Code tells its model later. Results stand in a user's message but with openai
 	Text    string
 	Calls   []Call
 	Results []Result
@@ -73,6 +75,8 @@ type Turn struct {
 	Cut        bool                  // the stream ends in the middle of the text
 	Wait       func(context.Context) // is called first; ends when its context does, which is when the program goes away
 	In, Out    int                   // tokens; 0 for 100 and 10
+	CacheRead  int                   // of In, tokens that came from a cache
+	CacheWrite int                   // of In, tokens that went into one
 }
 
 // Say is a turn with no more than a text.
@@ -258,9 +262,10 @@ func (s *Server) Story() string {
 }
 
 func (s *Server) serve(w http.ResponseWriter, h *http.Request) {
-	var body json.RawMessage
-	if h.Body != nil {
-		json.NewDecoder(http.MaxBytesReader(w, h.Body, 64<<20)).Decode(&body)
+	// To its end, without which the server would not notice that the program goes away.
+	body, err := io.ReadAll(http.MaxBytesReader(w, h.Body, 64<<20))
+	if err != nil {
+		return
 	}
 	p := protocolOf(h)
 	if p == nil {
@@ -295,6 +300,7 @@ func (s *Server) serve(w http.ResponseWriter, h *http.Request) {
 		json.NewEncoder(w).Encode(p.failure(t))
 		return
 	}
+	t.Calls = slices.Clone(t.Calls) // a script may answer with the same turn again, which then has calls of its own
 	for i := range t.Calls {
 		s.mu.Lock()
 		s.calls++
@@ -310,6 +316,7 @@ func (s *Server) serve(w http.ResponseWriter, h *http.Request) {
 	if t.In == 0 {
 		t.In = 100
 	}
+	t.In = max(t.In, t.CacheRead+t.CacheWrite)
 	if t.Out == 0 {
 		t.Out = 10
 	}

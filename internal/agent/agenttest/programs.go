@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -67,9 +68,9 @@ func Installed(t testing.TB, name string) Program {
 const installTimeout = 5 * time.Minute
 
 // Install installs a program from npm into the user's cache folder, unless it is there. Of several processes one installs, and the others wait.
-func Install(ctx context.Context, p Program) (Program, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
+func Install(ctx context.Context, p Program) (_ Program, err error) {
+	var cache string
+	if cache, err = os.UserCacheDir(); err != nil {
 		return p, err
 	}
 	all := filepath.Join(cache, "cadre", "agents")
@@ -78,7 +79,7 @@ func Install(ctx context.Context, p Program) (Program, error) {
 	if _, err := os.Stat(p.Path); err == nil {
 		return p, nil
 	}
-	if err := os.MkdirAll(all, 0o755); err != nil {
+	if err = os.MkdirAll(all, 0o755); err != nil {
 		return p, err
 	}
 	lock, err := wait(ctx, dir+".lock")
@@ -89,21 +90,77 @@ func Install(ctx context.Context, p Program) (Program, error) {
 	if _, err := os.Stat(p.Path); err == nil { // by who had the lock before
 		return p, nil
 	}
+	if words, ok := refusal(dir); ok {
+		return p, errors.New(words)
+	}
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			os.WriteFile(dir+refused, []byte(err.Error()), 0o600)
+		}
+	}()
 	fresh, err := os.MkdirTemp(all, "."+p.Name+"-")
 	if err != nil {
 		return p, err
 	}
 	defer os.RemoveAll(fresh)
-	npm := exec.CommandContext(ctx, "npm", "install", "--no-fund", "--no-audit", "--loglevel", "error", "--prefix", fresh, p.Package+"@"+p.Version)
-	npm.Dir = fresh
-	var words bytes.Buffer
-	npm.Stdout, npm.Stderr = &words, &words
-	if err := npm.Run(); err != nil {
-		text := strings.TrimSpace(words.String())
-		return p, fmt.Errorf("%w: %s", err, text[max(0, len(text)-600):])
+	if _, err = output(ctx, fresh, nil, "npm", "install", "--no-fund", "--no-audit", "--loglevel", "error", "--fetch-retries", "1", "--prefix", fresh, p.Package+"@"+p.Version); err != nil {
+		return p, err
+	}
+	// npm says nothing of an optional package that it could not get, which is where some of them have the program itself.
+	if err = p.runs(ctx, filepath.Join(fresh, "node_modules", ".bin", p.Name)); err != nil {
+		return p, fmt.Errorf("npm installed it, but it does not run: %w", err)
 	}
 	os.RemoveAll(dir)
 	return p, os.Rename(fresh, dir)
+}
+
+// A program that cannot be installed is not tried again by every test that wants it: why is kept in a file for a while.
+const (
+	refused    = ".refused"
+	refusedFor = 20 * time.Minute
+)
+
+func refusal(dir string) (words string, fresh bool) {
+	info, err := os.Stat(dir + refused)
+	if err != nil || time.Since(info.ModTime()) > refusedFor {
+		return "", false
+	}
+	text, err := os.ReadFile(dir + refused)
+	return string(text), err == nil
+}
+
+// runs asks the launcher for the version, in a home that goes again.
+func (p Program) runs(ctx context.Context, launcher string) error {
+	home, err := os.MkdirTemp("", "cadre-test-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "DISABLE_AUTOUPDATER=1", "OPENCODE_DISABLE_AUTOUPDATE=true"}
+	text, err := output(ctx, home, env, launcher, "--version")
+	if err == nil && !strings.Contains(text, p.Version) {
+		err = fmt.Errorf("its version is not %s: %s", p.Version, text)
+	}
+	return err
+}
+
+// output runs a command in a folder to its end, or kills it and all that it started when ctx ends. An error has the end of what it said.
+func output(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
+	var words bytes.Buffer
+	c := exec.CommandContext(ctx, name, args...)
+	c.Dir, c.Env, c.Stdout, c.Stderr = dir, env, &words, &words
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	c.WaitDelay = time.Second // for what left the group and keeps the output open
+	err := c.Run()
+	text := strings.TrimSpace(words.String())
+	if err == nil {
+		return text, nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = fmt.Errorf("%s was ended: %w", name, cause)
+	}
+	return text, fmt.Errorf("%w: %s", err, text[max(0, len(text)-600):])
 }
 
 func wait(ctx context.Context, path string) (*proc.Lock, error) {
@@ -169,7 +226,9 @@ func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 		".codex/config.toml":             codexConfig(s),
 		".gemini/settings.json":          `{"model":{"name":"gemini-2.5-pro"},"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},"general":{"enableAutoUpdate":false,"disableAutoUpdate":true},"privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false}}`,
 		".config/opencode/opencode.json": openCodeConfig(s),
-		"project/README.md":              "A project to work in.\n",
+		// As if the library for its plugins were there, which it would install from npm.
+		".config/opencode/package-lock.json": `{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`, ".config/opencode/node_modules/.keep": "",
+		"project/README.md": "A project to work in.\n",
 	} {
 		file := filepath.Join(home, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -200,6 +259,9 @@ model_provider = "fake"
 check_for_update_on_startup = false
 [analytics]
 enabled = false
+[features]
+plugins = false
+apps = false
 [model_providers.fake]
 name = "fake"
 base_url = "%s/v1"

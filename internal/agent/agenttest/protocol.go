@@ -110,8 +110,11 @@ func (anthropic) answer(out *stream, r *Request, t Turn) {
 		stop = "tool_use"
 		content = append(content, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.Input})
 	}
+	usage := func(out int) object {
+		return object{"input_tokens": t.In - t.CacheRead - t.CacheWrite, "output_tokens": out, "cache_read_input_tokens": t.CacheRead, "cache_creation_input_tokens": t.CacheWrite}
+	}
 	message := object{"id": fmt.Sprintf("msg_%04d", r.N), "type": "message", "role": "assistant", "model": r.Model, "content": content, "stop_reason": stop, "stop_sequence": nil,
-		"usage": object{"input_tokens": t.In, "output_tokens": t.Out, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}}
+		"usage": usage(t.Out)}
 	if !out.live {
 		out.whole(message)
 		return
@@ -122,7 +125,7 @@ func (anthropic) answer(out *stream, r *Request, t Turn) {
 		out.event(kind, data)
 	}
 	message["content"], message["stop_reason"] = []object{}, nil
-	message["usage"] = object{"input_tokens": t.In, "output_tokens": 1, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
+	message["usage"] = usage(1)
 	event("message_start", object{"message": message})
 	for i, block := range content {
 		if block["type"] == "text" {
@@ -168,6 +171,7 @@ func (openai) read(_ *http.Request, body []byte) *Request {
 			Name      string          `json:"name"`
 			CallID    string          `json:"call_id"`
 			Arguments string          `json:"arguments"`
+			Input     string          `json:"input"` // of a custom tool: a text
 			Output    json.RawMessage `json:"output"`
 		} `json:"input"`
 	}
@@ -189,7 +193,9 @@ func (openai) read(_ *http.Request, body []byte) *Request {
 		switch item.Type {
 		case "function_call", "custom_tool_call":
 			var input map[string]any
-			json.Unmarshal([]byte(item.Arguments), &input)
+			if json.Unmarshal([]byte(item.Arguments), &input); item.Input != "" {
+				input = object{"input": item.Input}
+			}
 			r.Messages = append(r.Messages, Message{Role: "assistant", Calls: []Call{{item.CallID, item.Name, input}}})
 		case "function_call_output", "custom_tool_call_output":
 			r.Messages = append(r.Messages, Message{Role: "tool", Results: []Result{{ID: item.CallID, Text: texts(item.Output)}}})
@@ -223,7 +229,7 @@ func (openai) answer(out *stream, r *Request, t Turn) {
 		input, _ := json.Marshal(c.Input)
 		items = append(items, object{"type": "function_call", "id": "fc_" + c.ID, "call_id": c.ID, "name": c.Name, "arguments": string(input), "status": "completed"})
 	}
-	usage := object{"input_tokens": t.In, "input_tokens_details": object{"cached_tokens": 0}, "output_tokens": t.Out, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": t.In + t.Out}
+	usage := object{"input_tokens": t.In, "input_tokens_details": object{"cached_tokens": t.CacheRead, "cache_write_tokens": t.CacheWrite}, "output_tokens": t.Out, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": t.In + t.Out}
 	response := func(status string, output []object, usage any) object {
 		return object{"id": id, "object": "response", "created_at": 1, "status": status, "model": r.Model, "output": output, "usage": usage}
 	}
@@ -345,7 +351,7 @@ func (gemini) answer(out *stream, r *Request, t Turn) {
 		o := object{"candidates": []object{candidate}, "modelVersion": r.Model, "responseId": fmt.Sprintf("r%04d", r.N)}
 		if last {
 			candidate["finishReason"] = "STOP"
-			o["usageMetadata"] = object{"promptTokenCount": t.In, "candidatesTokenCount": t.Out, "totalTokenCount": t.In + t.Out}
+			o["usageMetadata"] = object{"promptTokenCount": t.In, "cachedContentTokenCount": t.CacheRead, "candidatesTokenCount": t.Out, "totalTokenCount": t.In + t.Out}
 		}
 		return o
 	}
