@@ -64,7 +64,8 @@ func (b *AnswerShutdown) decide(d *decision) error {
 	if b.Reason != "" {
 		word += ": " + b.Reason
 	}
-	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypeShutdownResponse, Priority: "normal", Body: m.Name + " " + word, Ref: b.Request})
+	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypeShutdownResponse, Priority: "normal", Body: m.Name + " " + word, Ref: b.Request,
+		Quiet: b.Approved}) // a refusal wants an answer; that somebody goes as asked wants none
 	if b.Approved && (m.Agent == External || m.Host == "") { // no session of ours that has to end first
 		d.end(m, &MemberStopped{Member: m.Name, Reason: "shut down as asked"}, false)
 	}
