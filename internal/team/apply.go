@@ -153,7 +153,7 @@ func (s *State) alive(name string) *Member {
 func (s *State) end(member string, status MemberStatus, reason string) {
 	if m := s.member(member); m != nil {
 		m.Status, m.Summary, m.Host = status, reason, ""
-		m.Shutdown = Shutdown{}
+		m.Shutdown, m.Handover, m.RetryAt = Shutdown{}, "", 0
 		s.dropPermissions(member)
 	}
 }

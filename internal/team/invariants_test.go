@@ -48,10 +48,15 @@ func checkMembers(s *State, check func(bool, string, ...any)) {
 			check(!slices.ContainsFunc(s.permissions, func(p Permission) bool { return p.Member == m.Name }), "%s has ended and asks for permission", m.Name)
 		}
 		check(m.Status != ShuttingDown || m.Shutdown.Answer == "approved", "%s shuts down without having agreed", m.Name)
+		check(m.Handover == "" || m.Host != "", "%s is to be handed over and has no session", m.Name)
+		check(m.Setbacks <= MaxSetbacks && (m.RetryAt == 0 || m.Setbacks > 0), "%s has had %d troubles and is tried again at %d", m.Name, m.Setbacks, m.RetryAt)
+		check(m.Setbacks < MaxSetbacks || i == 0 || !m.Status.Running(), "%s goes on after %d troubles", m.Name, m.Setbacks)
 		over := s.team.CleanedUp || s.team.Status == TeamComplete || s.team.Status == TeamAborted
 		check(!over || i == 0 || !m.Status.Running(), "%s runs in a team that is over", m.Name)
 	}
 	check(leads == 1, "there are %d leads", leads)
+	check(s.team.LastWords == "" || s.team.ReportAsked, "a report was given that nobody asked for")
+	check(!s.team.ReportAsked || s.members[0].Agent != External, "a report is asked for of somebody outside")
 	for _, p := range s.permissions {
 		m := s.member(p.Member)
 		check(m != nil && m.Incarnation == p.Incarnation, "the request %s is of a session that is gone", p.Request)

@@ -11,6 +11,7 @@ type model struct {
 	tasks    map[string]*modelTask
 	order    []string
 	lead     string
+	leads    bool // the lead is an agent: it takes only what is assigned to it
 	delegate bool
 	spent    bool
 	over     bool
@@ -35,7 +36,7 @@ type modelTask struct {
 }
 
 func newModel(t fataler, s *State, records []*Record) *model {
-	m := &model{tasks: map[string]*modelTask{}, sent: map[int64][]string{}, got: map[string]int64{}, roles: map[string]string{}, shell: map[string]bool{}, status: map[string]MemberStatus{}, lead: s.team.Lead}
+	m := &model{tasks: map[string]*modelTask{}, sent: map[int64][]string{}, got: map[string]int64{}, roles: map[string]string{}, shell: map[string]bool{}, status: map[string]MemberStatus{}, lead: s.team.Lead, leads: s.members[0].Agent != External}
 	for _, one := range s.Members() {
 		m.roles[one.Name], m.status[one.Name], m.shell[one.Name] = one.Role, one.Status, one.Agent == Shell
 	}
@@ -54,7 +55,7 @@ func (m *model) next(member string) string {
 	best := ""
 	for _, id := range m.order {
 		t := m.tasks[id]
-		free := t.owner == member || t.owner == "" && (t.role == "" || t.role == m.roles[member]) && (!m.shell[member] || t.run)
+		free := t.owner == member || t.owner == "" && (t.role == "" || t.role == m.roles[member]) && (!m.shell[member] || t.run) && (!m.leads || member != m.lead)
 		givenUp := t.failed > t.retries && t.failure != ""
 		if t.status != Pending || m.blocked(t) || !free || givenUp {
 			continue

@@ -85,11 +85,11 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "RejectByHook":
 		return &RejectByHook{Hook: rapid.SampledFrom(hookEvents).Draw(t, "hook"), Member: name.Draw(t, "member"), Task: task.Draw(t, "task"), Feedback: word.Draw(t, "feedback")}
 	case "SpawnMember":
-		return &SpawnMember{Name: name.Draw(t, "name"), Agent: rapid.SampledFrom([]string{"shell", External}).Draw(t, "agent"), Role: rapid.SampledFrom([]string{"", "r"}).Draw(t, "role"), PlanApproval: some.Draw(t, "plan")}
+		return &SpawnMember{Name: name.Draw(t, "name"), Agent: rapid.SampledFrom([]string{Shell, External, "claude"}).Draw(t, "agent"), Role: rapid.SampledFrom([]string{"", "r"}).Draw(t, "role"), PlanApproval: some.Draw(t, "plan")}
 	case "AttachMember":
 		return &AttachMember{Member: name.Draw(t, "member"), From: rapid.SampledFrom([]string{"", "h1", "h2"}).Draw(t, "from")}
 	case "DetachMember":
-		return &DetachMember{Member: name.Draw(t, "member"), Reason: word.Draw(t, "reason")}
+		return &DetachMember{Member: name.Draw(t, "member"), Reason: word.Draw(t, "reason"), Fresh: some.Draw(t, "fresh"), Note: word.Draw(t, "note")}
 	case "ReportStarted":
 		return &ReportStarted{Member: name.Draw(t, "member"), Session: word.Draw(t, "session")}
 	case "ReportStatus":
@@ -109,7 +109,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "ExpireShutdown":
 		return &ExpireShutdown{Member: name.Draw(t, "member")}
 	case "SubmitPlan":
-		return &SubmitPlan{Member: maybe.Draw(t, "member"), Plan: word.Draw(t, "plan")}
+		return &SubmitPlan{Member: maybe.Draw(t, "member"), Plan: word.Draw(t, "plan"), Deadline: rapid.OneOf(rapid.Just(Time(0)), deadline).Draw(t, "deadline")}
 	case "AnswerPlan":
 		return &AnswerPlan{Request: request("plan").Draw(t, "request"), Approved: some.Draw(t, "approved"), Feedback: word.Draw(t, "feedback")}
 	case "RequestPermission":
@@ -140,8 +140,23 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &Broadcast{Body: word.Draw(t, "text")}
 	case "ReceiveMessages":
 		return &ReceiveMessages{Member: maybe.Draw(t, "member"), Max: rapid.IntRange(0, 2).Draw(t, "most"), Seqs: rapid.SampledFrom([][]int64{nil, nil, {s.messageSeq, s.messageSeq}, {s.messageSeq, 1}}).Draw(t, "seqs")}
+	case "ReportTrouble":
+		return &ReportTrouble{Member: name.Draw(t, "member"), Trouble: rapid.SampledFrom([]string{"login", "limit", "model", "model", "context", "crash", ""}).Draw(t, "trouble"), Text: word.Draw(t, "text"),
+			Gone: some.Draw(t, "gone"), Retrying: rapid.IntRange(0, 4).Draw(t, "retrying") == 0}
+	case "RetryMember":
+		return &RetryMember{Member: name.Draw(t, "member")}
+	case "HandOver":
+		return &HandOver{Member: name.Draw(t, "member"), Reason: word.Draw(t, "reason")}
+	case "AskReport":
+		return &AskReport{}
+	case "GiveReport":
+		return &GiveReport{Text: word.Draw(t, "text")}
+	case "ExpirePlan":
+		return &ExpirePlan{Request: request("plan").Draw(t, "request")}
+	case "MarkRead":
+		return &MarkRead{Member: maybe.Draw(t, "member"), Through: rapid.Int64Range(0, s.messageSeq+1).Draw(t, "through")}
 	}
-	return &MarkRead{Member: maybe.Draw(t, "member"), Through: rapid.Int64Range(0, s.messageSeq+1).Draw(t, "through")}
+	panic("nobody draws one of the kinds of commands")
 }
 
 // bodyWeights has each kind of command as often as it is to be drawn: the end of a team only now and then.
@@ -158,11 +173,13 @@ var bodyWeights = func() []string {
 }()
 
 // founded is a team with a few members, from which random histories start.
-func founded(t fataler) (*State, []*Record) {
+func founded(t fataler) (*State, []*Record) { return foundedBy(t, External) }
+
+func foundedBy(t fataler, lead string) (*State, []*Record) {
 	s := &State{}
 	var records []*Record
 	for i, c := range []Command{
-		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d"}},
+		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: lead}},
 		{Actor: "lead", Body: &SpawnMember{Name: "ann", Agent: External, Role: "r"}},
 		{Actor: "lead", Body: &SpawnMember{Name: "bob", Agent: "claude", PlanApproval: true}},
 		{Actor: Host("h1"), Body: &AttachMember{Member: "bob"}},
@@ -183,7 +200,7 @@ func founded(t fataler) (*State, []*Record) {
 
 func TestRandomHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, records := founded(t)
+		s, records := foundedBy(t, rapid.SampledFrom([]string{External, "claude"}).Draw(t, "lead"))
 		model := newModel(t, s, records)
 		steps := rapid.IntRange(1, 200).Draw(t, "steps")
 		for n := 1; n <= steps; n++ {
