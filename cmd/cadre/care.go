@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/agent/drivers"
 	"cadre/internal/hook"
 	"cadre/internal/proc"
 	"cadre/internal/show"
@@ -176,11 +177,11 @@ func (a *app) checkFolder(name, dir string, needed bool) check {
 
 // checkAgents looks for the coding agents, all at once: each takes a while to say its version.
 func checkAgents(ctx context.Context) []check {
-	checks := make([]check, len(models))
+	checks := make([]check, len(drivers.Models))
 	var asking sync.WaitGroup
-	for i, name := range models {
+	for i, name := range drivers.Models {
 		asking.Go(func() {
-			p := probe(ctx, name)
+			p := drivers.Probe(ctx, name)
 			checks[i] = check{Name: name, OK: p.Program != "" && p.Missing == "", Detail: p.Missing}
 			if p.Program != "" {
 				checks[i].Detail = strings.Join(append([]string{p.Version, p.Program}, p.Can...), ", ") + prefix("; ", p.Missing)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/agent/drivers"
 	"cadre/internal/team"
 	"cadre/internal/teamfile"
 )
@@ -74,11 +75,11 @@ func (g *goal) file(ctx context.Context, text, dir string) (*teamfile.File, erro
 	}
 	switch {
 	case g.agent == team.Shell || g.agent == team.External:
-		return nil, usage{fmt.Errorf("%s cannot lead by itself; the agents that can: %s", g.agent, strings.Join(agentWords()[:len(models)+1], ", "))}
-	case agentOf(g.agent) == nil:
+		return nil, usage{fmt.Errorf("%s cannot lead by itself; the agents that can: %s", g.agent, strings.Join(drivers.Words()[:len(drivers.Models)+1], ", "))}
+	case !drivers.Known(g.agent):
 		return nil, knownAgent(g.agent)
 	}
-	if p := probe(ctx, g.agent); p.Missing != "" && p.Program == "" {
+	if p := drivers.Probe(ctx, g.agent); p.Missing != "" && p.Program == "" {
 		return nil, usage{fmt.Errorf("%s cannot lead here: %s", g.agent, p.Missing)}
 	}
 	var members []teamfile.Member

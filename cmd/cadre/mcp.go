@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +13,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/acp"
+	"cadre/internal/agent/drivers"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/letter"
@@ -38,7 +37,7 @@ A team that does not exist is created, with this session as its lead. Every resu
 		RunE: func(c *cobra.Command, _ []string) error {
 			stays()
 			if socket != "" {
-				return relay(c.Context(), socket)
+				return acp.Relay(c.Context(), socket, os.Stdin, os.Stdout)
 			}
 			return a.serveTools(c.Context(), name, as)
 		},
@@ -48,36 +47,6 @@ A team that does not exist is created, with this session as its lead. Every resu
 	c.Flags().StringVar(&socket, "socket", "", "connect with the socket of a session that cadre runs")
 	c.Flags().MarkHidden("socket")
 	return c
-}
-
-// relay connects standard input and output with a socket, until either ends.
-func relay(ctx context.Context, socket string) error {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", socket)
-	if err != nil {
-		return &team.Error{Code: team.NotReady, Text: "the session that these tools belong to is gone: " + err.Error()}
-	}
-	defer conn.Close()
-	ended := make(chan error, 2)
-	go func() {
-		_, err := io.Copy(conn, os.Stdin)
-		if half, ok := conn.(*net.UnixConn); ok {
-			half.CloseWrite()
-		}
-		if err != nil {
-			ended <- err
-		}
-	}()
-	go func() {
-		_, err := io.Copy(os.Stdout, conn)
-		ended <- err
-	}()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-		return nil
-	}
 }
 
 func (a *app) geminiHookCommand() *cobra.Command {
@@ -123,7 +92,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is a session of %s that cadre runs; spawn a member with --agent external to be that one", as, m.Agent)}
 	}
 	box := &outsider{app: a, desk: d, name: name, member: as}
-	tools := toolbox.New(toolbox.Options{Desk: box, Member: as, Now: desk.Now, Refresh: d.Refresh, Mail: box.mail, Agents: func() []string { return append(offers(""), team.External) },
+	tools := toolbox.New(toolbox.Options{Desk: box, Member: as, Now: desk.Now, Refresh: d.Refresh, Mail: box.mail, Agents: func() []string { return append(drivers.Offers(""), team.External) },
 		Spawned: func(ctx context.Context, member string) error {
 			d.View(func(s *team.State) { m, _ = s.Member(member) })
 			if m.Agent == team.External {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"cadre/internal/agent/drivers"
 	"cadre/internal/desk"
 	"cadre/internal/run"
 	"cadre/internal/show"
@@ -38,7 +39,7 @@ Exit status 0: every task is completed. 1: some are not, for the reason that is 
 With --json every record is printed as it happens, one a line, and the result last.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			stays()
-			o := run.Options{Home: a.home, Report: report, Log: a.note, Hooks: a.hooks(nil), Project: a.projector, Agent: agentOf, Relay: relayCommand(), Role: a.role}
+			o := run.Options{Home: a.home, Report: report, Log: a.note, Hooks: a.hooks(nil), Project: a.projector, Agent: agents().Agent, Relay: agents().Relay(), Role: a.role}
 			var err error
 			if t := a.teammateOf(c.Context()); t != "" {
 				return &team.Error{Code: team.Denied, Text: fmt.Sprintf("%s is a teammate of team %s, and a teammate cannot create a team; ask the lead with a message", a.actor(t, ""), t)}
@@ -58,7 +59,7 @@ With --json every record is printed as it happens, one a line, and the result la
 			if err != nil {
 				return err
 			}
-			o.Offers = offers(o.File.Leader.Agent)
+			o.Offers = drivers.Offers(o.File.Leader.Agent)
 			if report != "" {
 				if o.Report, err = filepath.Abs(report); err != nil {
 					return err
@@ -86,11 +87,11 @@ func (a *app) teamFile(name string) (*teamfile.File, string, error) {
 	if err != nil {
 		return nil, "", usage{fmt.Errorf("the team file cannot be read: %w", err)}
 	}
-	agents := []teamfile.Agent{{Name: team.Shell, CommandsOnly: true}, {Name: team.External}}
-	for _, model := range models {
-		agents = append(agents, teamfile.Agent{Name: model})
+	known := []teamfile.Agent{{Name: team.Shell, CommandsOnly: true}, {Name: team.External}}
+	for _, model := range drivers.Models {
+		known = append(known, teamfile.Agent{Name: model})
 	}
-	f, err := teamfile.Parse(data, name, append(agents, teamfile.Agent{Name: team.ACP}))
+	f, err := teamfile.Parse(data, name, append(known, teamfile.Agent{Name: team.ACP}))
 	if err != nil {
 		return nil, "", usage{err}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/agent/drivers"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/proc"
@@ -93,7 +94,7 @@ func (a *app) spawnCommand() *cobra.Command {
 			return a.ensureHost(c.Context(), name, body.Name)
 		},
 	}
-	c.Flags().StringVar(&body.Agent, "agent", team.Shell, strings.Join(agentWords(), ", "))
+	c.Flags().StringVar(&body.Agent, "agent", team.Shell, strings.Join(drivers.Words(), ", "))
 	c.Flags().StringVar(&body.Model, "model", "", "the model; by default the agent's own choice")
 	c.Flags().StringVar(&body.Program, "command", "", "the executable, instead of the agent's own")
 	c.Flags().StringArrayVar(&body.Args, "arg", nil, "added to the agent's arguments; may be repeated")
@@ -183,7 +184,7 @@ func (a *app) hostCommand() *cobra.Command {
 			}
 			defer d.Close()
 			go projectNowAndThen(ctx, d)
-			return coord.New(coord.Options{Desk: d, Agent: agentOf, Offers: offers(leadAgent(d)), Relay: relayCommand(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true}).Run(ctx)
+			return coord.New(coord.Options{Desk: d, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(d)), Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true}).Run(ctx)
 		},
 	}
 }
