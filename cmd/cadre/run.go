@@ -130,8 +130,12 @@ func (a *app) run(ctx context.Context, o run.Options) error {
 	if err != nil {
 		return err
 	}
+	why := ""
+	if r.Short != nil {
+		why = r.Short.Error()
+	}
 	if a.json {
-		out, err := json.Marshal(map[string]result{"result": {r.Team, r.Report, r.Done(), r.Why, r.Completed, r.Failed, r.Open, r.Seconds}})
+		out, err := json.Marshal(map[string]result{"result": {r.Team, r.Report, r.Done(), why, r.Completed, r.Failed, r.Open, r.Seconds}})
 		if err != nil {
 			return err
 		}
@@ -142,7 +146,7 @@ func (a *app) run(ctx context.Context, o run.Options) error {
 		fmt.Fprintf(a.out, "%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open, show.Span(time.Duration(r.Seconds*float64(time.Second))), r.Report)
 	}
 	if !r.Done() {
-		return &team.Error{Code: team.NotReady, Text: "not finished: " + r.Why + "; the same command goes on where this one stopped"}
+		return &team.Error{Code: team.NotReady, Text: "not finished: " + why + "; the same command goes on where this one stopped"}
 	}
 	return nil
 }

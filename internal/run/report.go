@@ -14,11 +14,15 @@ import (
 )
 
 // compose makes the report of the team as it is.
-func (l *lead) compose(ctx context.Context, why string) (string, error) {
+func (l *Lead) compose(ctx context.Context, short error) (string, error) {
+	why := ""
+	if short != nil {
+		why = short.Error()
+	}
 	var r report.Report
-	l.desk.View(func(s *team.State) {
+	l.Desk.View(func(s *team.State) {
 		t := s.Team()
-		r = report.Report{Title: l.File.Report.Title, Goal: t.Goal, Team: t.Name, TeamID: t.ID, Lead: t.Lead, Dir: t.Dir, Started: clock(t.CreatedAt), Finished: clock(t.UpdatedAt), Words: t.LastWords,
+		r = report.Report{Title: l.Title, Goal: t.Goal, Team: t.Name, TeamID: t.ID, Lead: t.Lead, Dir: t.Dir, Started: clock(t.CreatedAt), Finished: clock(t.UpdatedAt), Words: t.LastWords,
 			Usage: report.Usage{Tokens: t.Usage.Tokens(), USD: float64(t.Usage.CostMicroUSD) / 1e6}}
 		for _, m := range s.Members() {
 			if m.Name != t.Lead {
@@ -30,7 +34,7 @@ func (l *lead) compose(ctx context.Context, why string) (string, error) {
 			r.Tasks = append(r.Tasks, summary(task, why))
 			keys[fileID(task)] = task.ID
 		}
-		for _, id := range l.File.Report.Sections {
+		for _, id := range l.Sections {
 			if task, ok := keys[id]; ok {
 				r.Sections = append(r.Sections, task)
 			}
@@ -41,7 +45,7 @@ func (l *lead) compose(ctx context.Context, why string) (string, error) {
 			}
 		}
 	})
-	r.Commit = commit(ctx, l.Dir)
+	r.Commit = commit(ctx, r.Dir)
 	var text strings.Builder
 	err := report.Markdown(&text, r)
 	return text.String(), err

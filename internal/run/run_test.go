@@ -157,7 +157,7 @@ func TestARunIsCutShort(t *testing.T) {
 		}
 	}
 	r, err := run.Run(ctx, options)
-	if err != nil || r.Why != "dinner is ready" || r.Open != 1 {
+	if err != nil || r.Done() || r.Short.Error() != "dinner is ready" || r.Open != 1 {
 		t.Errorf("it ended with %+v, %v", r, err)
 	}
 	if report := o.read("demo-report.md"); !strings.Contains(report, "Hang") || !strings.Contains(report, "dinner is ready") {

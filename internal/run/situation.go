@@ -16,8 +16,8 @@ type situation struct {
 	isolated  []string // those of them that work in a worktree
 }
 
-func (l *lead) look() (at situation) {
-	l.desk.View(func(s *team.State) {
+func (l *Lead) look() (at situation) {
+	l.Desk.View(func(s *team.State) {
 		t := s.Team()
 		at.over = !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted
 		at.exhausted = t.Exhausted

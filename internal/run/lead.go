@@ -1,0 +1,332 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cadre/internal/desk"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// Lead sees one team to its end, beside the host of its sessions: it asks a lead that is an agent for its report, dismisses the teammates, writes the
+// report and completes the team. Whoever has [Take]n the team may have one.
+type Lead struct {
+	Desk      *desk.Desk
+	Title     string   // of the report; "" for the usual one
+	Sections  []string // ids from the team file, of the tasks whose results the report shows; tasks that are in no file are always shown
+	Report    string   // where the report is written, an absolute path; "" for nowhere
+	TakesMail bool     // it takes the mail of a lead that is no agent, because nobody else does
+	Seen      int64    // seq of the last record that Saw was told
+	Saw       func(r *team.Record, d *desk.Desk)
+	Log       func(string)
+}
+
+// Result is how a run ended.
+type Result struct {
+	Team      team.Team
+	Report    string // path of the report
+	Text      string // the report
+	Completed int    // tasks
+	Failed    int
+	Open      int   // tasks that are neither
+	Short     error // why not everything is done; nil when it is
+	Seconds   float64
+}
+
+// Done reports whether everything that was asked for is done.
+func (r Result) Done() bool { return r.Short == nil }
+
+// Broken is the code of a team whose lead cannot go on; the other reasons have codes of the core.
+const Broken team.Code = "broken"
+
+// ErrHostEnded says that sessions are hosted no more, and the team is not at its end.
+var ErrHostEnded = errors.New("the host ended")
+
+const (
+	// shutdownGrace is what a teammate has to finish when all work is done.
+	shutdownGrace = 10 * time.Second
+	// finishTime bounds what is done when the work has ended.
+	finishTime = time.Minute
+)
+
+// Take takes the lead of the team in that folder. It is refused with NotReady while somebody else has it.
+func Take(dir, name string) (*proc.Lock, error) {
+	lock, err := proc.NewLock(filepath.Join(dir, "lead.lock"))
+	if errors.Is(err, proc.ErrHeld) {
+		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being run already; to follow it: cadre log %s --follow", name, name)}
+	}
+	return lock, err
+}
+
+// Retry puts what an earlier run gave up back on the list, and a teammate beside each one that has ended since, to do its work.
+func (l *Lead) Retry(ctx context.Context) error {
+	var again, troubled []string
+	var ended []team.Member
+	l.Desk.View(func(s *team.State) {
+		for t := range s.Tasks() {
+			if t.GivenUp() {
+				again = append(again, t.ID)
+			}
+		}
+		for _, m := range s.Members() {
+			if m.Status.Running() && m.Setbacks > 0 {
+				troubled = append(troubled, m.Name)
+			}
+		}
+		if s.Count(team.Pending)+s.Count(team.InProgress) == 0 {
+			return
+		}
+		for _, m := range s.Members() {
+			if !m.Status.Running() && m.Agent != team.External && !replaced(s, m.Name) {
+				ended = append(ended, m)
+			}
+		}
+	})
+	for _, name := range troubled {
+		if err := l.do(ctx, team.User, &team.RetryMember{Member: name}); err != nil {
+			return err
+		}
+	}
+	for _, m := range ended {
+		for n := 2; ; n++ {
+			err := l.do(ctx, team.User, &team.SpawnMember{Name: successor(m.Name, n), Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
+				PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env, Isolation: m.Isolation, Resume: m.Session})
+			if err == nil {
+				break
+			}
+			if team.CodeOf(err) != team.Taken {
+				return err
+			}
+		}
+	}
+	for _, id := range again {
+		if err := l.do(ctx, team.User, &team.ReleaseTask{Task: id, Reason: "the team is run again"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// successor is the nth name of a teammate that goes on for another one.
+func successor(name string, n int) string {
+	suffix := fmt.Sprintf("-again-%d", n)
+	return name[:min(len(name), 64-len(suffix))] + suffix
+}
+
+// replaced reports whether somebody goes on for the member already, or did.
+func replaced(s *team.State, name string) bool {
+	_, ok := s.Member(successor(name, 2))
+	return ok
+}
+
+// Work leads until nothing more can happen. hosting is closed when the host of the team's sessions ends. short says why the team is not done with its
+// tasks, the end of ctx included; nil says that it is.
+func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err error) {
+	for {
+		if err := l.show(ctx); err != nil {
+			return stopped(ctx, err)
+		}
+		at := l.look()
+		end, short, err := l.next(ctx, at)
+		if err != nil {
+			return stopped(ctx, err)
+		}
+		if end {
+			return short, nil
+		}
+		waiting, cancel := context.WithCancel(ctx)
+		go func() {
+			select {
+			case <-hosting: // it never ends by itself but with the team, or with an error
+				cancel()
+			case <-waiting.Done():
+			}
+		}()
+		err = l.Desk.Wait(waiting, l.Seen)
+		alone := ctx.Err() == nil && waiting.Err() != nil
+		cancel()
+		switch {
+		case alone && !l.look().over:
+			return nil, ErrHostEnded
+		case !alone && err != nil:
+			return stopped(ctx, err)
+		}
+	}
+}
+
+// next does what is to be done now, and says whether the end has come, and why.
+func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err error) {
+	if !at.led && l.TakesMail {
+		if err := l.readMail(ctx); err != nil {
+			return false, nil, err
+		}
+	}
+	var undone error
+	if at.undone > 0 {
+		undone = reason(team.NotReady, "%s could not be done", count(at.undone, "task"))
+	}
+	switch {
+	case at.over:
+		return true, reason(team.Finished, "the team was ended by somebody else"), nil
+	case at.exhausted != "":
+		return !at.sessions, reason(team.Exhausted, "the budget is spent: %s", at.exhausted), nil
+	case at.lost != "":
+		return true, reason(Broken, "the lead cannot go on: %s", at.lost), nil
+	case at.busy:
+		return false, nil, nil
+	case at.led && at.said:
+		if len(at.members) == 0 {
+			return true, undone, nil
+		}
+		return false, nil, l.dismiss(ctx, at.members)
+	case at.led && len(at.isolated) > 0:
+		return false, nil, l.dismiss(ctx, at.isolated) // so that their work is merged before the lead reports
+	case at.led:
+		return false, nil, l.do(ctx, team.User, &team.AskReport{})
+	case at.undone > 0 || len(at.members) == 0:
+		return true, undone, nil
+	}
+	return false, nil, l.dismiss(ctx, at.members)
+}
+
+func reason(code team.Code, format string, args ...any) error {
+	return &team.Error{Code: code, Text: fmt.Sprintf(format, args...)}
+}
+
+// show tells of what happened since it was called last.
+func (l *Lead) show(ctx context.Context) error {
+	for r, err := range l.Desk.Read(ctx, l.Seen) {
+		if err != nil {
+			return err
+		}
+		// The journal may be ahead of the desk. What is seen is to be in the state: who then looks, and waits for more, misses nothing.
+		if l.Desk.Seq() < r.Seq {
+			if err := l.Desk.Refresh(ctx); err != nil {
+				return err
+			}
+		}
+		l.Seen = r.Seq
+		if l.Saw != nil {
+			l.Saw(r, l.Desk)
+		}
+	}
+	return nil
+}
+
+// stopped tells the end of ctx from a failure.
+func stopped(ctx context.Context, err error) (short, _ error) {
+	if ctx.Err() != nil {
+		return context.Cause(ctx), nil
+	}
+	return nil, err
+}
+
+// dismiss asks the teammates to end. A shell finishes what it is at; an agent with a model has nothing left to do, and would take a turn to say so.
+func (l *Lead) dismiss(ctx context.Context, members []string) error {
+	for _, name := range members {
+		grace := time.Duration(0)
+		l.Desk.View(func(s *team.State) {
+			if m, _ := s.Member(name); m.Agent == team.Shell {
+				grace = shutdownGrace
+			}
+		})
+		err := l.do(ctx, l.Desk.Team().Lead, &team.RequestShutdown{Member: name, Reason: "All tasks are done; thank you.", Deadline: desk.Now() + team.Time(grace.Milliseconds())})
+		if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
+			return err
+		}
+	}
+	return nil
+}
+
+// readMail takes the lead's mail: what it says is in the record, and in the report by way of the tasks.
+func (l *Lead) readMail(ctx context.Context) error {
+	var through int64
+	lead := l.Desk.Team().Lead
+	l.Desk.View(func(s *team.State) {
+		if mail := s.Inbox(lead); len(mail) > 0 {
+			through = mail[len(mail)-1].Seq
+		}
+	})
+	if through == 0 {
+		return nil
+	}
+	if err := l.do(ctx, lead, &team.ReceiveMessages{}); err != nil {
+		return err
+	}
+	return l.do(ctx, lead, &team.MarkRead{Through: through})
+}
+
+func (l *Lead) do(ctx context.Context, actor string, body team.Body) error {
+	_, err := l.Desk.Do(ctx, team.Command{Actor: actor, Body: body})
+	return err
+}
+
+// Finish writes the report and, where nothing is short, completes the team. It is not cut short by the end of ctx, which may have ended the work.
+func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	if err := l.Desk.Refresh(ctx); err != nil {
+		return Result{}, err
+	}
+	r := Result{Team: l.Desk.Team(), Report: l.Report, Short: short}
+	l.Desk.View(func(s *team.State) {
+		for t := range s.Tasks() {
+			switch {
+			case t.Status == team.Completed:
+				r.Completed++
+			case t.GivenUp():
+				r.Failed++
+			default:
+				r.Open++
+			}
+		}
+	})
+	if !r.Team.CleanedUp {
+		var err error
+		if r.Text, err = l.compose(ctx, short); err == nil && l.Report != "" {
+			err = write(l.Report, r.Text)
+		}
+		if err != nil {
+			return r, fmt.Errorf("the report was not written: %w; run it again", err)
+		}
+	}
+	if short == nil {
+		if err := l.do(ctx, r.Team.Lead, &team.SetStatus{Status: team.TeamComplete, Report: l.Report}); err != nil {
+			return r, err
+		}
+		r.Team = l.Desk.Team()
+	}
+	if err := l.show(ctx); err != nil {
+		l.Log(err.Error())
+	}
+	return r, nil
+}
+
+// write puts the text into the file in one step.
+func write(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
