@@ -58,7 +58,9 @@ func (q *asker) saw(ctx context.Context, r *team.Record, d *desk.Desk) {
 		switch e := e.(type) {
 		case *team.PermissionRequested:
 			p := e.Permission
-			if answered[p.Request] || hosted && t.Permissions.Policy == "lead" && p.Member != t.Lead {
+			asks := false
+			d.View(func(s *team.State) { asks = s.AsksUser(p.Member) })
+			if answered[p.Request] || !asks {
 				continue
 			}
 			q.put(ctx, question{desk: d, text: fmt.Sprintf("%s asks to use %s: %s", p.Member, p.Tool, show.Clean(p.Input)),

@@ -95,7 +95,7 @@ func (l *Lead) Retry(ctx context.Context) error {
 	for _, m := range ended {
 		for n := 2; ; n++ {
 			err := l.do(ctx, team.User, &team.SpawnMember{Name: successor(m.Name, n), Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
-				PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env, Isolation: m.Isolation, Resume: m.Session})
+				Mode: m.PermissionMode, PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env, Isolation: m.Isolation, Resume: m.Session})
 			if err == nil {
 				break
 			}

@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// SpawnMember adds a teammate. It starts with the lead's permission mode; another one can be set once it is there.
+// SpawnMember adds a teammate.
 type SpawnMember struct {
 	Name         string
 	Agent        string
 	Model        string
 	Role         string
 	Prompt       string
+	Mode         string   // permission mode; "" for the lead's
 	PlanApproval bool     // it may write nothing before the lead approved its plan
 	Program      string   // executable instead of the agent's own
 	Args         []string // added to the agent's arguments
@@ -46,6 +47,12 @@ func (b *SpawnMember) decide(d *decision) error {
 	if b.Isolation != "" && b.Agent == External {
 		return refuse(Invalid, "%s is external and works where it likes; isolation is for members with a session", b.Name)
 	}
+	mode := b.Mode
+	if mode == "" {
+		mode = d.lead().PermissionMode
+	} else if err := d.gives(mode); err != nil {
+		return err
+	}
 	if err := checkProgram(b.Program, b.Args, b.Env); err != nil {
 		return err
 	}
@@ -58,7 +65,7 @@ func (b *SpawnMember) decide(d *decision) error {
 	}
 	d.emit(&MemberSpawned{Member: Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env, Role: b.Role, Prompt: b.Prompt,
 		Isolation: b.Isolation, Session: b.Resume, Status: status, Incarnation: 1,
-		PermissionMode: d.lead().PermissionMode, Plan: Plan{Required: b.PlanApproval}}})
+		PermissionMode: mode, Plan: Plan{Required: b.PlanApproval}}})
 	return nil
 }
 

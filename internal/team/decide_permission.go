@@ -16,19 +16,24 @@ func (b *SetMode) decide(d *decision) error {
 	if err != nil {
 		return err
 	}
-	if err := oneOf("permission mode", b.Mode, PermissionModes); err != nil {
-		return err
-	}
 	if d.Actor != User && m.Name == d.team.Lead {
 		return refuse(Denied, "only the user changes the lead's permissions")
 	}
-	if b.Mode == "bypassPermissions" && d.Actor != User && d.lead().PermissionMode != b.Mode {
-		return refuse(Denied, "a member skips permissions only where the lead was started so; %s is in mode %s", d.team.Lead, d.lead().PermissionMode)
+	if err := d.gives(b.Mode); err != nil {
+		return err
 	}
 	if m.PermissionMode != b.Mode {
 		d.emit(&ModeChanged{Member: m.Name, Mode: b.Mode})
 	}
 	return nil
+}
+
+// gives checks that the actor may have a teammate work in that mode.
+func (d *decision) gives(mode string) error {
+	if mode == "bypassPermissions" && d.Actor != User && d.lead().PermissionMode != mode {
+		return refuse(Denied, "a member skips permissions only where the lead was started so; %s is in mode %s", d.team.Lead, d.lead().PermissionMode)
+	}
+	return oneOf("permission mode", mode, PermissionModes)
 }
 
 // Writes reports whether the member may change anything: not while a plan of it waits for approval.

@@ -60,6 +60,12 @@ func (d *decision) ruling(m *Member, tool, input string) (outcome, reason string
 	return "", ""
 }
 
+// AsksUser reports whether a request of the member that no rule settles is the user's to answer: always, but where an agent leads to which the policy
+// gives it.
+func (s *State) AsksUser(member string) bool {
+	return member == s.team.Lead || s.lead().Agent == External || s.team.Permissions.Policy != "lead"
+}
+
 // Patience is how long a request waits for its answer, in milliseconds.
 func (p *Permissions) Patience() Time {
 	if p.Millis > 0 {
