@@ -137,6 +137,22 @@ func use(r *agenttest.Request, tool string, input map[string]any) agenttest.Turn
 	return agenttest.Use(r.Tool(tool), input)
 }
 
+// shells are the calls with which the agents run a command.
+var shells = map[string]func(command string) agenttest.Turn{
+	"claude": func(c string) agenttest.Turn {
+		return agenttest.Use("Bash", map[string]any{"command": c, "description": "wait"})
+	},
+	"codex": func(c string) agenttest.Turn {
+		return agenttest.Use("exec_command", map[string]any{"cmd": c, "yield_time_ms": 30000})
+	},
+	"gemini": func(c string) agenttest.Turn {
+		return agenttest.Use("run_shell_command", map[string]any{"command": c, "description": "wait"})
+	},
+	"opencode": func(c string) agenttest.Turn {
+		return agenttest.Use("bash", map[string]any{"command": c, "description": "wait"})
+	},
+}
+
 // complete is what a teammate does that has a task: it completes it, and ends its turn.
 func complete(r *agenttest.Request) agenttest.Turn {
 	id, calls := task(r)
@@ -236,21 +252,7 @@ func TestMixedTeam(t *testing.T) {
 
 // Killed in the middle of a turn, an agent goes on with its history, by itself; and so does the whole team when cadre is run again.
 func TestKilledAgents(t *testing.T) {
-	shell := map[string]func(command string) agenttest.Turn{
-		"claude": func(c string) agenttest.Turn {
-			return agenttest.Use("Bash", map[string]any{"command": c, "description": "wait"})
-		},
-		"codex": func(c string) agenttest.Turn {
-			return agenttest.Use("exec_command", map[string]any{"cmd": c, "yield_time_ms": 30000})
-		},
-		"gemini": func(c string) agenttest.Turn {
-			return agenttest.Use("run_shell_command", map[string]any{"command": c, "description": "wait"})
-		},
-		"opencode": func(c string) agenttest.Turn {
-			return agenttest.Use("bash", map[string]any{"command": c, "description": "wait"})
-		},
-	}
-	for name := range shell {
+	for name := range shells {
 		t.Run(name, func(t *testing.T) {
 			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 				told := 0
@@ -263,7 +265,7 @@ func TestKilledAgents(t *testing.T) {
 				case told == 0:
 					return agenttest.Say("Hello, I am at work.")
 				case told < 3 && len(calls) == 0: // cut off twice, by the death of the agent and by that of cadre
-					return shell[name](fmt.Sprintf("touch began-%d; sleep 1000", told))
+					return shells[name](fmt.Sprintf("touch began-%d; sleep 1000", told))
 				}
 				return complete(r)
 			}, name)
@@ -625,10 +627,6 @@ func TestModelErrors(t *testing.T) {
 
 // A person's interactive Claude Code, in tmux and with cadre mcp configured, is the lead of a Codex teammate.
 func TestInteractiveLead(t *testing.T) {
-	tmux, err := exec.LookPath("tmux")
-	if err != nil {
-		t.Skip("needs tmux")
-	}
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 		if who(r) == "bob" {
 			return complete(r)
@@ -652,44 +650,19 @@ func TestInteractiveLead(t *testing.T) {
 "projects":{%q:{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true,"enabledMcpjsonServers":["cadre"]}}}`, s.dir), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	socket := filepath.Join(s.root, "tmux")
-	pane := func(args ...string) string {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		c := exec.CommandContext(ctx, tmux, append([]string{"-S", socket, "-f", "/dev/null"}, args...)...)
-		c.Dir, c.Env = s.dir, append(s.env, "TERM=xterm-256color")
-		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Fatalf("tmux %v: %v\n%s", args, err, out)
-		}
-		return string(out)
-	}
 	program := agenttest.Installed(t, "claude").Path
-	pane("new-session", "-d", "-x", "160", "-y", "50", program, "--permission-mode", "default", "--allowedTools", "mcp__cadre")
+	screen := s.terminal(program, "--permission-mode", "default", "--allowedTools", "mcp__cadre")
 	t.Cleanup(func() {
-		exec.Command(tmux, "-S", socket, "kill-server").Run()
+		screen.close()
 		s.cadre("cleanup", "tmux", "--force")
 		s.waitFor("nothing is left", func() bool { return len(s.processes()) == 0 })
 	})
-	shows := func(text string) {
-		t.Helper()
-		deadline := time.Now().Add(60 * time.Second)
-		for !strings.Contains(pane("capture-pane", "-p"), text) {
-			if time.Now().After(deadline) {
-				t.Fatalf("the screen does not show %q:\n%s\n%s", text, pane("capture-pane", "-p"), s.model.Story())
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
-	}
-	shows("❯")
-	pane("send-keys", "-l", "lead a team")
-	pane("send-keys", "Enter")
-	shows("I lead now.")
+	screen.shows("❯")
+	screen.enter("lead a team")
+	screen.shows("I lead now.")
 	s.waitFor("bob is done", func() bool {
 		return read[struct{ Status string }](s.world, "task", "show", "tmux", "1").Status == "completed"
 	})
-	pane("send-keys", "-l", "any news")
-	pane("send-keys", "Enter")
-	shows("Bob is done, and I know it.")
+	screen.enter("any news")
+	screen.shows("Bob is done, and I know it.")
 }

@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// terminal is a terminal in tmux, where a person would sit.
+type terminal struct {
+	*world
+	t     *testing.T
+	tmux  string
+	story func() string // of what went on besides, for a test that failed
+}
+
+// terminal runs a command in a terminal of its own, which stays when the command has ended. The test is skipped where there is no tmux.
+func (s *studio) terminal(command ...string) *terminal {
+	s.t.Helper()
+	tmux, err := exec.LookPath("tmux")
+	if err != nil {
+		s.t.Skip("needs tmux")
+	}
+	p := &terminal{world: s.world, t: s.t, tmux: tmux, story: s.model.Story}
+	if err := os.WriteFile(filepath.Join(s.root, "tmux.conf"), []byte("set -g remain-on-exit on\n"), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(p.close)
+	p.do(append([]string{"new-session", "-d", "-x", "160", "-y", "50"}, command...)...)
+	return p
+}
+
+// command is a call of tmux, with a server of its own.
+func (p *terminal) command(ctx context.Context, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, p.tmux, append([]string{"-S", filepath.Join(p.root, "tmux"), "-f", filepath.Join(p.root, "tmux.conf")}, args...)...)
+	c.Dir, c.Env = p.dir, append(p.env, "TERM=xterm-256color")
+	return c
+}
+
+// do runs a command of tmux and returns what it printed.
+func (p *terminal) do(args ...string) string {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	out, err := p.command(ctx, args...).CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("tmux %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// close ends the terminal, and with it what runs there.
+func (p *terminal) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	p.command(ctx, "kill-server").Run()
+}
+
+// screen is what the terminal shows, and what has scrolled away.
+func (p *terminal) screen() string { return p.do("capture-pane", "-p", "-J", "-S", "-") }
+
+// shows waits until the terminal shows the text.
+func (p *terminal) shows(text string) {
+	p.t.Helper()
+	p.wait("the terminal does not show "+text, func() bool { return strings.Contains(p.screen(), text) })
+}
+
+// enter types a line.
+func (p *terminal) enter(line string) {
+	p.t.Helper()
+	p.do("send-keys", "-l", line)
+	p.do("send-keys", "Enter")
+}
+
+// ended waits until the command has ended and returns its exit status.
+func (p *terminal) ended() int {
+	p.t.Helper()
+	status := ""
+	p.wait("the command in the terminal does not end", func() bool {
+		status = strings.TrimSpace(p.do("display-message", "-p", "#{pane_dead_status}"))
+		return status != ""
+	})
+	code, err := strconv.Atoi(status)
+	if err != nil {
+		p.t.Fatalf("it ended with %q", status)
+	}
+	return code
+}
+
+func (p *terminal) wait(complaint string, holds func() bool) {
+	p.t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("%s:\n%s\n%s", complaint, p.screen(), p.story())
+		}
+	}
+}
