@@ -4,7 +4,7 @@ package team
 type RequestShutdown struct {
 	Member   string
 	Reason   string
-	Deadline Time // must be at or after the command's time
+	Deadline Time // one that has passed, maybe on its way here, is now
 }
 
 func (b *RequestShutdown) decide(d *decision) error {
@@ -12,21 +12,20 @@ func (b *RequestShutdown) decide(d *decision) error {
 		return err
 	}
 	m, err := d.teammate(b.Member, "shut down")
+	deadline := max(b.Deadline, d.At)
 	switch {
 	case err != nil:
 		return err
 	case m.Shutdown.Answer == "approved":
 		return refuse(Conflict, "%s agreed to shut down already and is ending", m.Name)
-	case m.Shutdown.Request != "" && b.Deadline >= m.Shutdown.Deadline:
+	case m.Shutdown.Request != "" && deadline >= m.Shutdown.Deadline:
 		return refuse(Conflict, "%s was asked to shut down already (%s); withdraw that, or give an earlier deadline", m.Name, m.Shutdown.Request)
-	case b.Deadline < d.At:
-		return refuse(Invalid, "the deadline of a shutdown cannot lie in the past")
 	}
 	if err := limit(text{"reason", b.Reason, MaxText}); err != nil {
 		return err
 	}
 	request := d.newRequest("shutdown", m.Name)
-	d.emit(&ShutdownRequested{Member: m.Name, Request: request, Incarnation: m.Incarnation, Reason: b.Reason, Deadline: b.Deadline})
+	d.emit(&ShutdownRequested{Member: m.Name, Request: request, Incarnation: m.Incarnation, Reason: b.Reason, Deadline: deadline})
 	body := b.Reason
 	if body == "" {
 		body = "Please finish and shut down."
