@@ -8,13 +8,15 @@
 // # States
 //
 //	nothing ──Add──▶ worktree on its branch ──Finish──▶ merged, worktree and branch gone
-//	                                           └──────▶ left: the branch stays, with all that was done on it
+//	                                      │    └──────▶ left: the branch stays, with all that was done on it
+//	                                      └──Leave────▶ left
 //
 // # Guarantees
 //
 //   - Add of a worktree that is there already goes on with it as it is, whoever was killed in between.
-//   - Finish loses nothing: what was not committed is committed on the branch first, and a branch that does not merge cleanly stays as it is, with
-//     the merge undone.
+//   - Finish and Leave lose nothing: what was not committed is committed first, wherever the member went in its worktree, and a branch that does not
+//     merge cleanly stays as it is, with the merge undone.
+//   - One merge at a time goes into a repository, whichever process asks for it.
 package worktree
 
 import (
@@ -106,38 +108,121 @@ func Finish(ctx context.Context, procs *proc.Register, p Place, message string) 
 	if _, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
 		return Result{}, nil
 	}
-	home, there := git{procs, p.Repo}, git{procs, p.Dir}
-	top, err := there.run(ctx, "rev-parse", "--show-toplevel")
+	tree, err := open(ctx, procs, p.Dir)
 	if err != nil {
 		return Result{}, err
 	}
-	there.dir = top
-	left, err := there.run(ctx, "status", "--porcelain")
+	strayed, err := tree.save(ctx, p.Branch, message)
 	if err != nil {
 		return Result{}, err
 	}
-	if left != "" {
-		if _, err := there.run(ctx, "add", "--all"); err != nil {
-			return Result{}, err
-		}
-		if _, err := there.run(ctx, "commit", "--quiet", "--no-verify", "-m", message); err != nil {
+	home := git{procs, p.Repo}
+	result := Result{Left: strayed}
+	if strayed == "" {
+		if result, err = merge(ctx, home, tree.common, p.Branch, message); err != nil {
 			return Result{}, err
 		}
 	}
-	result, err := merge(ctx, home, p.Branch, message)
-	if err != nil {
-		return Result{}, err
-	}
-	if _, err := home.run(ctx, "worktree", "remove", "--force", top); err != nil {
-		return result, err
-	}
-	if result.Left == "" {
-		_, err = home.run(ctx, "branch", "--quiet", "-D", p.Branch)
-	}
-	return result, err
+	return result, tree.remove(ctx, home, p.Branch, result.Left == "")
 }
 
-func merge(ctx context.Context, home git, branch, message string) (Result, error) {
+// Leave commits what the member left uncommitted and removes the worktree. It returns the branch that has the work, "" where there was none to keep.
+func Leave(ctx context.Context, procs *proc.Register, dir, branch, message string) (kept string, err error) {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	tree, err := open(ctx, procs, dir)
+	if err != nil {
+		return "", err
+	}
+	strayed, err := tree.save(ctx, branch, message)
+	if err != nil {
+		return "", err
+	}
+	home := git{procs, tree.common}
+	elsewhere, err := home.run(ctx, "rev-list", "--count", branch, "--not", "--exclude="+branch, "--branches")
+	if err != nil {
+		return "", err
+	}
+	nothing := elsewhere == "0" && strayed == ""
+	if !nothing {
+		kept = branch
+	}
+	return kept, tree.remove(ctx, home, branch, nothing)
+}
+
+// tree is a worktree that was made by Add.
+type tree struct {
+	git           // in its top
+	common string // the repository's own folder
+}
+
+// open finds the worktree that dir is in. It takes no other work tree for one.
+func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err error) {
+	g := git{procs, dir}
+	out, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--git-dir")
+	if err != nil {
+		return tree{}, err
+	}
+	parts := strings.Split(out, "\n")
+	if len(parts) != 3 || parts[1] == parts[2] {
+		return tree{}, fmt.Errorf("%s is no git worktree of its own any more", dir)
+	}
+	return tree{git{procs, parts[0]}, parts[1]}, nil
+}
+
+// save commits what is not committed, and moves the branch to where the member got. Where that does not follow the branch, strayed says what has the rest.
+func (t tree) save(ctx context.Context, branch, message string) (strayed string, err error) {
+	left, err := t.run(ctx, "status", "--porcelain")
+	if err != nil {
+		return "", err
+	}
+	if left != "" {
+		if _, err := t.run(ctx, "add", "--all"); err != nil {
+			return "", err
+		}
+		if _, err := t.run(ctx, "commit", "--quiet", "--no-verify", "-m", message); err != nil {
+			return "", err
+		}
+	}
+	current, err := t.run(ctx, "symbolic-ref", "--short", "--quiet", "HEAD")
+	detached := err != nil
+	if current == branch {
+		return "", nil
+	}
+	if _, err := t.run(ctx, "merge-base", "--is-ancestor", branch, "HEAD"); err == nil {
+		_, err := t.run(ctx, "checkout", "--quiet", "-B", branch)
+		return "", err
+	}
+	if detached {
+		head, err := t.run(ctx, "rev-parse", "--short", "HEAD")
+		if err != nil {
+			return "", err
+		}
+		current = branch + "-" + head
+		if _, err := t.run(ctx, "branch", "--force", current, "HEAD"); err != nil {
+			return "", err
+		}
+	}
+	return "some of the work is on " + current + ", which does not follow the branch", nil
+}
+
+// remove removes the worktree, and its branch if that is merged or empty.
+func (t tree) remove(ctx context.Context, home git, branch string, merged bool) error {
+	if _, err := home.run(ctx, "worktree", "remove", "--force", t.dir); err != nil || !merged {
+		return err
+	}
+	_, err := home.run(ctx, "branch", "--quiet", "-D", branch)
+	return err
+}
+
+// merge merges the branch into the one that is checked out in home. Two merges at once would take each other's conflicts for their own.
+func merge(ctx context.Context, home git, common, branch, message string) (Result, error) {
+	unlock, err := alone(ctx, filepath.Join(common, "cadre.lock"))
+	if err != nil {
+		return Result{}, err
+	}
+	defer unlock()
 	ahead, err := home.run(ctx, "rev-list", "--count", "HEAD.."+branch)
 	if err != nil {
 		return Result{}, err
@@ -147,6 +232,9 @@ func merge(ctx context.Context, home git, branch, message string) (Result, error
 	}
 	if _, err := home.run(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
 		return Result{Left: "no branch is checked out in " + home.dir}, nil
+	}
+	if _, err := home.run(ctx, "rev-parse", "--verify", "--quiet", "MERGE_HEAD"); err == nil {
+		return Result{Left: "somebody is in the middle of a merge in " + home.dir}, nil
 	}
 	_, failure := home.run(ctx, "merge", "--quiet", "--no-ff", "--no-verify", "-m", message, branch)
 	if failure == nil {
@@ -162,6 +250,24 @@ func merge(ctx context.Context, home git, branch, message string) (Result, error
 		}
 	}
 	return Result{Left: why}, nil
+}
+
+// alone waits for the lock.
+func alone(ctx context.Context, path string) (unlock func(), err error) {
+	for {
+		lock, err := proc.NewLock(path)
+		if err == nil {
+			return func() { os.Remove(path); lock.Unlock() }, nil
+		}
+		if !errors.Is(err, proc.ErrHeld) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("another merge does not end: %w", ctx.Err())
+		case <-time.After(lockPause):
+		}
+	}
 }
 
 // git runs in one directory.

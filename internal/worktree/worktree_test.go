@@ -2,10 +2,13 @@ package worktree_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,12 +51,21 @@ func newRepository(t *testing.T) *repository {
 
 func (r *repository) git(args ...string) string {
 	r.t.Helper()
+	out, code := r.run(args...)
+	if code != 0 {
+		r.t.Fatalf("git %v: exit status %d\n%s", args, code, out)
+	}
+	return out
+}
+
+func (r *repository) run(args ...string) (string, int) {
+	r.t.Helper()
 	var out proc.Capture
 	exit, err := r.procs.Run(r.ctx, proc.Cmd{Args: append([]string{"git"}, args...), Dir: r.place.Repo, Stdout: &out, Stderr: &out}, proc.Ladder{})
-	if err != nil || exit.Code != 0 {
-		r.t.Fatalf("git %v: %v %v\n%s", args, exit, err, out.String())
+	if err != nil {
+		r.t.Fatalf("git %v: %v", args, err)
 	}
-	return strings.TrimSpace(out.String())
+	return strings.TrimSpace(out.String()), exit.Code
 }
 
 func (r *repository) write(dir, name, text string) {
@@ -196,5 +208,162 @@ func TestNoRepository(t *testing.T) {
 	r.place.Repo = t.TempDir()
 	if _, err := worktree.Add(r.ctx, r.procs, r.place); err == nil || !strings.Contains(err.Error(), "not in a git repository") {
 		t.Errorf("outside of a repository: %v", err)
+	}
+}
+
+// Several come home at once, in any order: each merge is one of its own, and a conflict of one is none of another.
+func TestManyComeHomeAtOnce(t *testing.T) {
+	r := newRepository(t)
+	r.commit("a.txt", "one\n")
+	const many = 6
+	places := make([]worktree.Place, many)
+	for i := range places {
+		name := fmt.Sprintf("m%d", i)
+		places[i] = worktree.Place{Repo: r.place.Repo, Dir: filepath.Join(filepath.Dir(r.place.Dir), name), Branch: "cadre/demo/" + name}
+		dir, err := worktree.Add(r.ctx, r.procs, places[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.write(dir, name+".txt", "mine\n")
+		if i%2 == 1 {
+			r.write(dir, "a.txt", name+"\n")
+		}
+	}
+	results := make([]worktree.Result, many)
+	var finishing sync.WaitGroup
+	for i, p := range places {
+		finishing.Go(func() {
+			var err error
+			if results[i], err = worktree.Finish(r.ctx, r.procs, p, "Work"); err != nil {
+				t.Errorf("%s: %v", p.Branch, err)
+			}
+		})
+	}
+	finishing.Wait()
+	merged := 0
+	for i, result := range results {
+		switch {
+		case result.Merged:
+			merged++
+		case i%2 == 0 || result.Left != "conflicts in a.txt":
+			t.Errorf("%s: %+v", places[i].Branch, result)
+		}
+	}
+	if merged != many/2+1 { // of those that conflict, the first
+		t.Errorf("%d are merged", merged)
+	}
+	if status := r.git("status", "--porcelain"); status != "" {
+		t.Errorf("the work tree: %s", status)
+	}
+}
+
+// A merge that the person is in the middle of stays as it is.
+func TestThePersonMerges(t *testing.T) {
+	r := newRepository(t)
+	r.commit("a.txt", "one\n")
+	dir := r.add()
+	r.write(dir, "b.txt", "ann's\n")
+	r.git("checkout", "-q", "-b", "topic")
+	r.commit("a.txt", "topic\n")
+	r.git("checkout", "-q", "main")
+	r.commit("a.txt", "main\n")
+	r.run("merge", "topic")
+	r.write(r.place.Repo, "a.txt", "half resolved\n")
+	if result := r.finish(); result.Merged || !strings.Contains(result.Left, "in the middle of a merge") {
+		t.Errorf("%+v", result)
+	}
+	if text, _ := os.ReadFile(filepath.Join(r.place.Repo, "a.txt")); string(text) != "half resolved\n" || r.git("rev-parse", "MERGE_HEAD") == "" {
+		t.Errorf("a.txt is %q", text)
+	}
+	if got := r.git("show", "cadre/demo/ann:b.txt"); got != "ann's" {
+		t.Errorf("on the branch b.txt is %q", got)
+	}
+}
+
+// Wherever a member goes in its worktree, what it did there is kept.
+func TestAstray(t *testing.T) {
+	for name, c := range map[string]struct {
+		astray []string // git commands in the worktree
+		merged bool
+	}{
+		"on a branch that follows":         {[]string{"checkout -q -b mine"}, true},
+		"on no branch, behind":             {[]string{"checkout -q --detach"}, true},
+		"on a branch that does not follow": {[]string{"commit -q --allow-empty -m own", "checkout -q -b mine HEAD~1"}, false},
+		"on no branch, elsewhere":          {[]string{"commit -q --allow-empty -m own", "checkout -q --detach HEAD~1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepository(t)
+			r.commit("a.txt", "one\n")
+			dir := r.add()
+			for _, command := range c.astray {
+				r.git(append([]string{"-C", dir}, strings.Fields(command)...)...)
+			}
+			r.write(dir, "b.txt", "two\n")
+			result := r.finish()
+			if result.Merged != c.merged {
+				t.Errorf("%+v", result)
+			}
+			if c.merged {
+				r.git("show", "HEAD:b.txt")
+				return
+			}
+			where := regexp.MustCompile(`is on (\S+),`).FindStringSubmatch(result.Left)
+			if where == nil {
+				t.Fatalf("%+v", result)
+			}
+			if got := r.git("show", where[1]+":b.txt"); got != "two" {
+				t.Errorf("b.txt is %q", got)
+			}
+		})
+	}
+}
+
+// What is not to be merged stays on its branch; a branch with nothing on it goes.
+func TestLeave(t *testing.T) {
+	r := newRepository(t)
+	r.commit("a.txt", "one\n")
+	leave := func() string {
+		t.Helper()
+		kept, err := worktree.Leave(r.ctx, r.procs, r.place.Dir, r.place.Branch, "Work of ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(r.place.Dir); err == nil {
+			t.Error("the worktree is still there")
+		}
+		return kept
+	}
+	dir := r.add()
+	r.write(dir, "b.txt", "two\n")
+	if kept := leave(); kept != r.place.Branch {
+		t.Errorf("kept is %q", kept)
+	}
+	if got := r.git("show", r.place.Branch+":b.txt"); got != "two" {
+		t.Errorf("b.txt is %q", got)
+	}
+	if again := leave(); again != "" {
+		t.Errorf("once more: %q", again)
+	}
+	r.place.Branch = "cadre/demo/bob"
+	r.add()
+	if kept := leave(); kept != "" || r.git("branch", "--list", "cadre/demo/bob") != "" {
+		t.Errorf("kept for nothing is %q", kept)
+	}
+}
+
+// A folder that is a worktree no more is nobody's to commit: git would take the repository around it.
+func TestNoWorktreeAnyMore(t *testing.T) {
+	r := newRepository(t)
+	r.commit("a.txt", "one\n")
+	r.place.Dir = filepath.Join(r.place.Repo, "trees", "ann")
+	r.add()
+	if err := os.Remove(filepath.Join(r.place.Dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	before := r.git("rev-parse", "HEAD")
+	_, err := worktree.Finish(r.ctx, r.procs, r.place, "Work of ann")
+	_, left := worktree.Leave(r.ctx, r.procs, r.place.Dir, r.place.Branch, "Work of ann")
+	if err == nil || left == nil || r.git("rev-parse", "HEAD") != before {
+		t.Errorf("finished with %v, left with %v", err, left)
 	}
 }
