@@ -78,7 +78,8 @@ func Hosted(hosts string) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return proc.Held(filepath.Join(hosts, e.Name(), proc.AliveFile)) })
 }
 
-// Settle waits until no host of an ended team lives any more, and ends what they left running.
+// Settle waits until no host of an ended team lives any more, ends what they left running, and leaves what members did in worktrees on their branches.
+// hosts is the team's folder of hosts.
 func Settle(ctx context.Context, hosts string, log func(string)) error {
 	for Hosted(hosts) {
 		select {
@@ -87,7 +88,10 @@ func Settle(ctx context.Context, hosts string, log func(string)) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return Clear(ctx, hosts, log)
+	if err := Clear(ctx, hosts, log); err != nil {
+		return err
+	}
+	return KeepWork(ctx, filepath.Dir(hosts), log)
 }
 
 // Clear ends what dead hosts left running, whether or not a member's lease names them, and removes their folders.
@@ -254,6 +258,7 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 				}
 				s.stop(stopReport, w.Reason, grace)
 			} else if members[i].Host == h.ID {
+				h.bringHome(members[i])
 				err = h.do(ctx, &team.ReportStopped{Member: w.Member, Reason: w.Reason}, members[i].Lease)
 			} else if members[i].Host != "" {
 				next = min(next, watchEvery)

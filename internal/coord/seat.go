@@ -109,21 +109,23 @@ func (s *seat) run(m team.Member) {
 
 	failure := s.live(m, scratch)
 
-	// From here on the session is over; what is reported must not be cut short by the end of the seat.
-	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
-	defer cancel()
 	s.mu.Lock()
 	how, why := s.how, s.why
 	s.mu.Unlock()
-	if how == stopReport && m.Isolation == team.Worktree {
-		s.bringHome(ctx)
+	if how == stopReport {
+		s.host.bringHome(m)
 	}
+	// From here on the session is over; what is reported must not be cut short by the end of the seat.
+	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
+	defer cancel()
 	body := s.epitaph(ctx, how, why, failure)
-	if body == nil {
-		return
+	if body != nil {
+		if err := s.host.do(ctx, body, s.lease); err != nil {
+			s.host.Log("not recorded that " + s.member + " ended: " + err.Error())
+		}
 	}
-	if err := s.host.do(ctx, body, s.lease); err != nil {
-		s.host.Log("not recorded that " + s.member + " ended: " + err.Error())
+	if how != stopReport {
+		s.host.keepWork(m)
 	}
 }
 
@@ -154,25 +156,6 @@ func (s *seat) epitaph(ctx context.Context, how ending, why string, failure erro
 		return &team.ReportTrouble{Member: s.member, Trouble: trouble, Text: failure.Error(), Gone: true}
 	}
 	return &team.ReportFailed{Member: s.member, Reason: failure.Error()}
-}
-
-// bringHome merges what the member did in its worktree into the team's directory, or leaves it on its branch and tells the lead of it with a task.
-func (s *seat) bringHome(ctx context.Context) {
-	t := s.host.Desk.Team()
-	branch := briefing.Branch(t.Name, s.member)
-	result, err := worktree.Finish(ctx, s.host.Procs, worktree.Place{Repo: t.Dir, Dir: s.dir, Branch: branch}, "Work of "+s.member+" in team "+t.Name)
-	if err != nil {
-		s.host.Log("the worktree of " + s.member + " stays where it is: " + err.Error())
-		result = worktree.Result{Left: err.Error()}
-	}
-	if result.Left == "" {
-		return
-	}
-	body := &team.CreateTask{Subject: "Merge the branch " + branch, Owner: s.lead, Priority: "high",
-		Description: fmt.Sprintf("The work of %s is on the branch %s and could not be merged into %s:\n%s", s.member, branch, t.Dir, result.Left)}
-	if _, err := s.host.Desk.Do(ctx, team.Command{Actor: team.User, Body: body}); err != nil {
-		s.host.Log("not on the task list, that " + branch + " is to be merged: " + err.Error())
-	}
 }
 
 // spec says which session to start.
@@ -210,8 +193,7 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 		}
 	}
 	if m.Isolation == team.Worktree {
-		place := worktree.Place{Repo: t.Dir, Dir: filepath.Join(filepath.Dir(s.host.Hosts), "worktrees", m.Name), Branch: briefing.Branch(t.Name, m.Name)}
-		dir, err := worktree.Add(ctx, s.host.Procs, place)
+		dir, err := worktree.Add(ctx, s.host.Procs, s.host.place(t, m.Name))
 		if err != nil {
 			return spec, &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", m.Name, err)}
 		}

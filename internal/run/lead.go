@@ -124,8 +124,8 @@ func replaced(s *team.State, name string) bool {
 	return ok
 }
 
-// Work leads until nothing more can happen. hosting is closed when the host of the team's sessions ends. short says why the team is not done with its
-// tasks, the end of ctx included; nil says that it is.
+// Work leads until nothing more can happen. hosting is closed when the host of the team's sessions ends. short says why it ended early, the end of ctx
+// included; without a reason [Lead.Undone] tells what is left once the host has ended.
 func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err error) {
 	for {
 		if err := l.show(ctx); err != nil {
@@ -159,16 +159,12 @@ func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err er
 	}
 }
 
-// next does what is to be done now, and says whether the end has come, and why.
+// next does what is to be done now, and says whether the end has come, and why it is an early one.
 func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err error) {
 	if !at.led && l.TakesMail {
 		if err := l.readMail(ctx); err != nil {
 			return false, nil, err
 		}
-	}
-	var undone error
-	if at.undone > 0 {
-		undone = reason(team.NotReady, "%s could not be done", count(at.undone, "task"))
 	}
 	switch {
 	case at.over:
@@ -181,7 +177,7 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 		return false, nil, nil
 	case at.led && at.said:
 		if len(at.members) == 0 {
-			return true, undone, nil
+			return true, nil, nil
 		}
 		return false, nil, l.dismiss(ctx, at.members)
 	case at.led && len(at.isolated) > 0:
@@ -189,9 +185,18 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 	case at.led:
 		return false, nil, l.do(ctx, team.User, &team.AskReport{})
 	case at.undone > 0 || len(at.members) == 0:
-		return true, undone, nil
+		return true, nil, nil
 	}
 	return false, nil, l.dismiss(ctx, at.members)
+}
+
+// Undone says why not everything is done although nothing more happens; nil when it is. Of a team whose host has ended it knows what came of the last
+// sessions too.
+func (l *Lead) Undone() error {
+	if words := l.look().undoneWords(); words != "" {
+		return reason(team.NotReady, "%s", words)
+	}
+	return nil
 }
 
 func reason(code team.Code, format string, args ...any) error {

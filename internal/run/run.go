@@ -128,6 +128,9 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 				return nil, err
 			}
 		} else {
+			if err := coord.KeepWork(ctx, a.dir, o.Log); err != nil {
+				return nil, err
+			}
 			if err := o.Home.Archive(name, t.ID); err != nil {
 				return nil, err
 			}
@@ -241,7 +244,10 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 	short, err = lead.Work(ctx, hosting)
 	cancel()
 	<-hosting
-	return short, errors.Join(err, failure)
+	if err = errors.Join(err, failure); err == nil && short == nil { // what came of the last sessions is on the list only now
+		short = lead.Undone()
+	}
+	return short, err
 }
 
 func (a *attempt) reportPath() string {

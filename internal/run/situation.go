@@ -1,6 +1,11 @@
 package run
 
-import "cadre/internal/team"
+import (
+	"fmt"
+	"strings"
+
+	"cadre/internal/team"
+)
 
 // situation is what is looked at to see what is to be done.
 type situation struct {
@@ -12,6 +17,7 @@ type situation struct {
 	busy      bool     // something is being done, or can be
 	sessions  bool     // some session of ours still runs
 	undone    int      // tasks
+	yours     []string // those of them that wait for the person who leads, in words
 	members   []string // teammates of ours that still run
 	isolated  []string // those of them that work in a worktree
 }
@@ -28,7 +34,9 @@ func (l *Lead) look() (at situation) {
 				continue
 			}
 			if m.Name == t.Lead {
-				if at.led = m.Agent != team.External; at.led {
+				if at.led = m.Agent != team.External; !at.led {
+					at.yours = waiting(s)
+				} else {
 					at.sessions = at.sessions || m.Host != ""
 					at.busy = at.busy || busy(s, m)
 					if m.Setbacks >= team.MaxSetbacks {
@@ -58,6 +66,26 @@ func (l *Lead) look() (at situation) {
 		}
 	})
 	return at
+}
+
+// waiting are the tasks that nobody but the lead can do.
+func waiting(s *team.State) (words []string) {
+	t := s.Team()
+	for task := range s.Tasks() {
+		if task.Owner == t.Lead && task.Status != team.Completed && task.Status != team.Deleted && len(task.Blocked()) == 0 {
+			words = append(words, fmt.Sprintf("task %s waits for you: %s; when it is done: cadre task done %s %s", task.ID, task.Subject, t.Name, task.ID))
+		}
+	}
+	return words
+}
+
+// undoneWords say which work is left; "" for none.
+func (at situation) undoneWords() string {
+	words := at.yours
+	if n := at.undone - len(at.yours); n > 0 {
+		words = append([]string{count(n, "task") + " could not be done"}, words...)
+	}
+	return strings.Join(words, "; ")
 }
 
 // busy reports whether the member does something, or is about to. One that is asked to end is none of that: it is waited for.
