@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -218,12 +219,22 @@ func headline(e team.Event, r *team.Record, d *desk.Desk) string {
 			return ""
 		}
 		return fmt.Sprintf("✉ %s → %s: %s", e.Message.From, e.Message.To, e.Message.Body)
+	case *team.MemberStatusChanged:
+		if e.Status == team.Active && slices.ContainsFunc(r.Events, tellsLead) { // its agent tries again by itself, maybe for minutes
+			return fmt.Sprintf("  %s has trouble: %s", e.Member, e.Summary)
+		}
 	case *team.ReportAsked, *team.MemberTroubled, *team.HandoverRequested:
 		return "  " + show.Lines(&team.Record{Events: []team.Event{e}})[0]
 	case *team.MemberFailed, *team.HookRejected, *team.BudgetExhausted, *team.PermissionRequested, *team.PlanSubmitted:
 		return "! " + show.Lines(&team.Record{Events: []team.Event{e}})[0]
 	}
 	return ""
+}
+
+// tellsLead reports whether the event is a note of the team to the lead.
+func tellsLead(e team.Event) bool {
+	m, ok := e.(*team.MessageSent)
+	return ok && m.Message.From == "" && m.Message.Type == team.TypeSystem
 }
 
 func (p *progress) note(text string) {
