@@ -112,7 +112,7 @@ var yours = regexp.MustCompile(`Task (\d+) is yours now`)
 // task is the one that the model was told of last, and the calls that it made since.
 func task(r *agenttest.Request) (id string, calls []agenttest.Call) {
 	for _, m := range r.Messages {
-		if m.Role == "user" {
+		if m.Role != "assistant" { // Claude Code has what comes while it works as the system's
 			if all := yours.FindAllStringSubmatch(m.Text, -1); all != nil {
 				id, calls = all[len(all)-1][1], nil
 			}

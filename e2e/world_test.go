@@ -309,9 +309,17 @@ func (w *world) repository() {
 
 func (w *world) git(args ...string) {
 	w.t.Helper()
+	w.gitSays(args...)
+}
+
+// gitSays is what git printed, without space around it.
+func (w *world) gitSays(args ...string) string {
+	w.t.Helper()
 	c := exec.Command("git", args...)
 	c.Dir, c.Env = w.dir, w.env
-	if out, err := c.CombinedOutput(); err != nil {
+	out, err := c.CombinedOutput()
+	if err != nil {
 		w.t.Fatalf("git %s: %v\n%.2000s", strings.Join(args, " "), err, out)
 	}
+	return strings.TrimSpace(string(out))
 }

@@ -1,0 +1,209 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"cadre/internal/agent/agenttest"
+)
+
+// all are the calls that the model made in its session.
+func all(r *agenttest.Request) (calls []agenttest.Call) {
+	for _, m := range r.Messages {
+		calls = append(calls, m.Calls...)
+	}
+	return calls
+}
+
+// of are the requests of a member.
+func (s *studio) of(member string) (requests []*agenttest.Request) {
+	for _, r := range s.model.Requests() {
+		if who(r) == member {
+			requests = append(requests, r)
+		}
+	}
+	return requests
+}
+
+// ended fails the test unless the run came to that exit status.
+func (s *studio) ended(r result, code int) {
+	s.t.Helper()
+	if r.code != code {
+		s.t.Fatalf("exit status %d, not %d\n%s%s\n%s", r.code, code, r.out, r.err, s.model.Story())
+	}
+}
+
+// text is that of a file in the project, without space around it; "" where there is none.
+func (s *studio) text(name string) string {
+	data, _ := os.ReadFile(filepath.Join(s.dir, name))
+	return strings.TrimSpace(string(data))
+}
+
+// Two teammates work in worktrees and on branches of their own. The work of one is merged; that of the other, which conflicts with it, stays on its branch
+// and becomes a task of the lead, which does it before it reports.
+func TestWorktrees(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		me := who(r)
+		id, calls := task(r)
+		switch {
+		case me != "lead" && id != "" && len(calls) == 0: // ann commits her work, bob does not
+			command := "pwd > where-$ME; git branch --show-current >> where-$ME; echo $ME > shared"
+			if me == "ann" {
+				command += "; git add -A; git commit -qm 'work of ann'"
+			}
+			return agenttest.Use("Bash", map[string]any{"command": "ME=" + me + "; " + command, "description": "work"})
+		case me != "lead":
+			return complete(r)
+		case id != "" && called(calls, "TaskUpdate") == 0:
+			return use(r, "TaskUpdate", map[string]any{"taskId": id, "status": "completed", "result": "left for a person"})
+		case reports(r):
+			return agenttest.Say("One work is in, one is on its branch.")
+		}
+		names := []string{"ann", "bob"}
+		switch n, m := called(all(r), "SpawnTeammate"), called(all(r), "TaskCreate"); {
+		case n < 2:
+			return use(r, "SpawnTeammate", map[string]any{"name": names[n], "agent": "claude", "prompt": "You work.", "isolation": "worktree"})
+		case m < 2:
+			return use(r, "TaskCreate", map[string]any{"subject": "Write", "description": "it", "owner": names[m]})
+		}
+		return agenttest.Say("I wait.")
+	}, "claude")
+	r := s.run("write it twice", "--agent", "claude", "--name", "trees", "--permission-mode", "bypassPermissions")
+	s.ended(r, 0)
+	first, second := "ann", "bob" // they end at once: whose work comes home first is anybody's guess
+	if s.text("shared") == "bob" {
+		first, second = second, first
+	}
+	where := func(name string) string {
+		return filepath.Join(s.home, "teams/trees/worktrees", name) + "\ncadre/trees/" + name
+	}
+	for name, want := range map[string]string{"shared": first, "where-" + first: where(first), "where-" + second: ""} {
+		if got := s.text(name); got != want {
+			t.Errorf("in the project %s is %q, not %q", name, got, want)
+		}
+	}
+	s.git("diff", "--quiet", "HEAD") // no merge was left half done
+	left := "cadre/trees/" + second
+	for args, want := range map[string]string{"branch --list --format=%(refname:short) cadre/*": left, "show " + left + ":shared": second,
+		"show " + left + ":where-" + second: where(second), "log --all --grep=work.of.ann --format=%s": "work of ann"} {
+		if got := s.gitSays(strings.Fields(args)...); got != want {
+			t.Errorf("git %s says %q, not %q", args, got, want)
+		}
+	}
+	if trees := s.gitSays("worktree", "list", "--porcelain"); strings.Count(trees, "worktree ") != 1 {
+		t.Errorf("worktrees are left:\n%s", trees)
+	}
+	merge := read[struct{ Subject, Description, Status string }](s.world, "task", "show", "trees", "3")
+	if merge.Subject != "Merge the branch "+left || !strings.Contains(merge.Description, "conflicts in shared") || merge.Status != "completed" {
+		t.Errorf("the task of the lead is %+v", merge)
+	}
+	if !strings.Contains(s.report(r), "one is on its branch") {
+		t.Errorf("the report is\n%s", s.report(r))
+	}
+}
+
+// Without a repository nobody can have a worktree: the lead is told why, in git's words, and goes on with others.
+func TestNoWorktree(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		switch {
+		case who(r) != "lead":
+			return complete(r)
+		case reports(r):
+			return agenttest.Say("Done without a worktree.")
+		case called(all(r), "SpawnTeammate") == 0:
+			return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": "claude", "prompt": "You work.", "isolation": "worktree"})
+		case called(all(r), "TaskCreate") == 0:
+			return use(r, "TaskCreate", map[string]any{"subject": "Write", "description": "it"})
+		case r.Has("not a git repository") && called(all(r), "SpawnTeammate") == 1:
+			return use(r, "SpawnTeammate", map[string]any{"name": "bob", "agent": "claude", "prompt": "You work."})
+		}
+		return agenttest.Say("I wait.")
+	}, "claude")
+	if err := os.RemoveAll(filepath.Join(s.dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	r := s.run("write it", "--agent", "claude", "--name", "bare", "--permission-mode", "bypassPermissions")
+	s.ended(r, 0)
+	told := "ann has failed: ann cannot have a worktree of its own: " + s.dir + " is not in a git repository: git rev-parse: fatal: not a git repository"
+	if !slices.ContainsFunc(s.of("lead"), func(r *agenttest.Request) bool { return r.Has(told) }) {
+		t.Errorf("the lead was not told why:\n%s", s.model.Story())
+	}
+	if s.of("ann") != nil {
+		t.Error("ann worked all the same")
+	}
+}
+
+// What a teammate did before it failed is on its branch, and nothing of it in the project. Where a person leads, the run says what is left to do; run again,
+// another one goes on for the one that failed.
+func TestWorktreeOfAFailedTeammate(t *testing.T) {
+	t.Parallel()
+	var mended atomic.Bool
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		if who(r) == "bob" || mended.Load() {
+			return complete(r)
+		}
+		if id, calls := task(r); id != "" && len(calls) == 0 {
+			return agenttest.Use("Bash", map[string]any{"command": "echo half > half", "description": "begin"})
+		}
+		return agenttest.Fail(401, "the key was taken back")
+	}, "claude")
+	s.env = append(s.env, "CLAUDE_CODE_MAX_RETRIES=1")
+	file := s.file("name: failed\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: claude, role: careful, isolation: worktree}, {name: bob, agent: claude}]\n" +
+		"tasks: [{id: one, role: careful}, {id: two, owner: bob}]\n")
+	r := s.run(file)
+	s.ended(r, 1)
+	for _, part := range []string{"ann has trouble: API error: 401", "ann FAILED", "the key was taken back",
+		"not finished: 1 task could not be done; task 3 waits for you: Merge the branch cadre/failed/ann; when it is done: cadre task done failed 3"} {
+		if !strings.Contains(r.out+r.err, part) {
+			t.Errorf("it does not say %q:\n%s%s", part, r.out, r.err)
+		}
+	}
+	if got := s.gitSays("show", "cadre/failed/ann:half"); got != "half" || s.text("half") != "" {
+		t.Errorf("on the branch is %q, in the project %q", got, s.text("half"))
+	}
+	s.must("task", "done", "failed", "3", "--result", "dropped")
+	mended.Store(true)
+	r = s.run(file)
+	s.ended(r, 0)
+	if done := read[struct{ CompletedBy string }](s.world, "task", "show", "failed", "1"); done.CompletedBy != "ann-again-2" {
+		t.Errorf("task 1 was completed by %q", done.CompletedBy)
+	}
+}
+
+// However a teammate ends, what it did in its worktree is kept: a team that is removed with force leaves the branch, with what was not committed.
+func TestWorktreeIsKept(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		if strings.Contains(r.LastUser(), "write it") {
+			return agenttest.Use("Bash", map[string]any{"command": "echo gold > precious", "description": "write"})
+		}
+		return agenttest.Say("It is written.")
+	}, "claude")
+	s.must("create", "kept", "--permission-mode", "bypassPermissions")
+	for _, name := range []string{"ann", "bob", "eve"} {
+		s.must("spawn", "kept", name, "--agent", "claude", "--isolation", "worktree", "--prompt", "write it")
+	}
+	for _, name := range []string{"ann", "bob", "eve"} {
+		s.waitFor(name+" wrote it", func() bool { return has(s.home, "teams/kept/worktrees", name, "precious") })
+	}
+	s.must("shutdown", "kept", "ann", "--deadline", "0s")
+	s.must("cleanup", "kept", "--force")
+	if got := s.gitSays("show", "HEAD:precious"); got != "gold" {
+		t.Errorf("what ann wrote is %q", got)
+	}
+	for _, name := range []string{"bob", "eve"} {
+		if got := s.gitSays("show", "cadre/kept/"+name+":precious"); got != "gold" {
+			t.Errorf("what %s wrote is %q", name, got)
+		}
+	}
+	if trees := s.gitSays("worktree", "list", "--porcelain"); strings.Count(trees, "worktree ") != 1 {
+		t.Errorf("worktrees are left:\n%s", trees)
+	}
+	s.waitFor("nothing is left", func() bool { return len(s.processes()) == 0 })
+}
