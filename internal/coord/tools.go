@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +22,6 @@ type tools struct {
 	*toolbox.Toolbox
 	gate     func(tool, input string) error
 	listener net.Listener
-	folder   string // of the socket
 	relay    []string
 	stop     context.CancelFunc
 	serving  sync.WaitGroup
@@ -39,14 +36,11 @@ func (s *seat) serveTools(gate func(tool, input string) error) (*tools, error) {
 	if len(s.host.Relay) == 0 {
 		return t, nil
 	}
-	// Not in the scratch folder: the path of a socket has 104 bytes at most on macOS.
-	var err error
-	if t.folder, err = os.MkdirTemp("", "cadre-"); err != nil {
+	socket, err := s.host.Procs.Socket()
+	if err != nil {
 		return nil, err
 	}
-	socket := filepath.Join(t.folder, "tools")
 	if t.listener, err = net.Listen("unix", socket); err != nil {
-		os.RemoveAll(t.folder)
 		return nil, err
 	}
 	t.relay = append(slices.Clone(s.host.Relay), socket)
@@ -85,9 +79,6 @@ func (t *tools) close() {
 		t.listener.Close()
 	}
 	t.serving.Wait()
-	if t.folder != "" {
-		os.RemoveAll(t.folder)
-	}
 }
 
 // Call calls a tool, unless the rules of the team or of the role forbid it.

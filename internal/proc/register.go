@@ -27,6 +27,9 @@ type Register struct {
 	mu       sync.Mutex
 	children map[*Child]struct{}
 	closed   bool
+
+	sockets     string // folder of the host's sockets; "" before the first
+	socketCount int
 }
 
 // Open begins a host with the given folder, which it makes if it has to. The folder must be this host's alone: a living
@@ -122,6 +125,9 @@ func (r *Register) Close(ctx context.Context) error {
 		}
 	}
 	errs = append(errs, r.leash.close(ctx))
+	if r.sockets != "" {
+		errs = append(errs, os.RemoveAll(r.sockets))
+	}
 	if r.alive != nil {
 		errs = append(errs, r.alive.Unlock())
 	}

@@ -81,6 +81,9 @@ func Remove(dir string) error {
 	if records, err := Records(dir); err != nil || len(records) > 0 {
 		return err
 	}
+	if err := removeSockets(dir); err != nil {
+		return err
+	}
 	return os.RemoveAll(dir)
 }
 
