@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 
@@ -24,7 +25,13 @@ type asker struct {
 
 	once      sync.Once
 	questions chan question
-	lines     chan string
+	lines     chan typed
+}
+
+// typed is a line from the terminal. What was typed before a question was on the screen is no answer to it.
+type typed struct {
+	text string
+	at   time.Time
 }
 
 type question struct {
@@ -37,7 +44,7 @@ type question struct {
 
 func newAsker(a *app, p *progress) *asker {
 	return &asker{app: a, progress: p, terminal: !a.json && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())),
-		questions: make(chan question, 1024), lines: make(chan string)}
+		questions: make(chan question, 1024), lines: make(chan typed)}
 }
 
 // saw looks for what the record asks of the user.
@@ -107,7 +114,7 @@ func (q *asker) put(ctx context.Context, one question, how string) {
 func (q *asker) read() {
 	scan := bufio.NewScanner(os.Stdin)
 	for scan.Scan() {
-		q.lines <- scan.Text()
+		q.lines <- typed{scan.Text(), time.Now()}
 	}
 	close(q.lines)
 }
@@ -143,21 +150,24 @@ func (q *asker) pose(ctx context.Context, one question) bool {
 		}
 	}()
 	q.progress.line("? " + one.text + " [y/N]")
-	var line string
-	select {
-	case text, ok := <-q.lines:
-		if !ok {
+	shown := time.Now()
+	var line typed
+	for line.at.Before(shown) {
+		var ok bool
+		select {
+		case line, ok = <-q.lines:
+			if !ok {
+				return false
+			}
+		case <-moot:
+			q.progress.line("? settled meanwhile")
+			return ctx.Err() == nil
+		case <-ctx.Done():
 			return false
 		}
-		line = text
-	case <-moot:
-		q.progress.line("? settled meanwhile")
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
 	}
 	body := one.no
-	if word := strings.ToLower(strings.TrimSpace(line)); word == "y" || word == "yes" {
+	if word := strings.ToLower(strings.TrimSpace(line.text)); word == "y" || word == "yes" {
 		body = one.yes
 	}
 	if _, err := one.desk.Do(ctx, team.Command{Actor: team.User, Body: body}); err != nil {

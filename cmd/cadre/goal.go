@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -57,6 +58,40 @@ func isFile(arg string) bool {
 	}
 	info, err := os.Stat(arg)
 	return err == nil && !info.IsDir()
+}
+
+// looksLikeAPath tells what was meant as a file, and is none, from a goal: a folder, or what has the parts of a path and no words.
+func looksLikeAPath(arg string) bool {
+	if _, err := os.Stat(arg); err == nil {
+		return true
+	}
+	if strings.ContainsFunc(arg, unicode.IsSpace) {
+		return false
+	}
+	_, err := os.Stat(arg + ".yaml")
+	return err == nil || strings.ContainsRune(arg, filepath.Separator)
+}
+
+// goalFile is the team file that the goal stands for. Where the team is there already and no agent is named, its lead's is meant.
+func (a *app) goalFile(ctx context.Context, g goal, text, dir string) (*teamfile.File, error) {
+	name := g.name
+	if name == "" {
+		name = teamfile.ForGoal(text, dir, teamfile.Member{}, nil).Name
+	}
+	if _, err := a.home.Folder(name); err == nil && g.agent == "" {
+		d, _, err := a.open(ctx, name, false)
+		if err != nil {
+			return nil, err
+		}
+		defer d.Close()
+		if t := d.Team(); t.Status != team.TeamComplete && t.Status != team.TeamAborted {
+			d.View(func(s *team.State) {
+				lead, _ := s.Member(t.Lead)
+				g.agent = lead.Agent
+			})
+		}
+	}
+	return g.file(ctx, text, dir)
 }
 
 // file is the team file that the goal stands for.

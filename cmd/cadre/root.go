@@ -57,9 +57,11 @@ func newRoot(context.Context) *cobra.Command {
 		Use: "cadre", Short: "Teams of coding agents that people can trust to finish", Long: about,
 		SilenceErrors: true, SilenceUsage: true, Args: subcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
-			a.home, err = home.Find()
-			return err
+		PersistentPreRunE: func(c *cobra.Command, _ []string) (err error) {
+			if a.home, err = home.Find(); err != nil {
+				return err
+			}
+			return asItself(c)
 		},
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -217,6 +219,15 @@ func (a *app) actor(name, as string) string {
 		return os.Getenv("CADRE_MEMBER_NAME")
 	}
 	return team.User
+}
+
+// asItself refuses that a member's session acts as somebody else. It keeps an agent to its place; it is no wall between processes of one user.
+func asItself(c *cobra.Command) error {
+	member, as := os.Getenv("CADRE_MEMBER_NAME"), c.Flags().Lookup("as")
+	if member == "" || as == nil || !as.Changed || as.Value.String() == member {
+		return nil
+	}
+	return &team.Error{Code: team.Denied, Text: fmt.Sprintf("this is the session of %s, which acts as itself; leave --as %s away, or ask for it with a message", member, as.Value.String())}
 }
 
 // teammateOf is the team in whose teammate's session cadre was called; "" outside of any, and in its lead's.

@@ -54,8 +54,11 @@ With --json every record is printed as it happens, one a line, and the result la
 				}
 				o.File, o.Path, err = a.teamFile(args[0])
 			} else {
-				o.File, err = g.file(c.Context(), args[0], o.Dir)
-				o.Path = "goal:" + o.Dir
+				if looksLikeAPath(args[0]) {
+					return usage{fmt.Errorf("%s is no team file: a team file is a file, by its usual name with .yaml at its end, and a goal is a sentence; see: cadre run --help", args[0])}
+				}
+				o.File, err = a.goalFile(c.Context(), g, args[0], o.Dir)
+				o.Path = run.GoalOrigin + o.Dir
 			}
 			if err != nil {
 				return err
@@ -147,6 +150,9 @@ func (a *app) run(ctx context.Context, o run.Options) error {
 		fmt.Fprintf(a.out, "%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open, show.Span(time.Duration(r.Seconds*float64(time.Second))), r.Report)
 	}
 	if !r.Done() {
+		if team.CodeOf(r.Short) == team.Exhausted {
+			return &team.Error{Code: team.Exhausted, Text: fmt.Sprintf("not finished: %v; give it more, and go on: cadre budget %s, and the same command again", r.Short, r.Team.Name)}
+		}
 		return &team.Error{Code: team.NotReady, Text: "not finished: " + why + "; the same command goes on where this one stopped"}
 	}
 	return nil

@@ -78,7 +78,7 @@ func (l *Lead) Retry(ctx context.Context) error {
 				troubled = append(troubled, m.Name)
 			}
 		}
-		if s.Count(team.Pending)+s.Count(team.InProgress) == 0 {
+		if !workLeft(s) {
 			return
 		}
 		for _, m := range s.Members() {
@@ -110,6 +110,19 @@ func (l *Lead) Retry(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// workLeft reports whether there is a task that is not for somebody outside alone.
+func workLeft(s *team.State) bool {
+	for t := range s.Tasks() {
+		if t.Status == team.Completed {
+			continue
+		}
+		if owner, ok := s.Member(t.Owner); !ok || owner.Agent != team.External {
+			return true
+		}
+	}
+	return false
 }
 
 // successor is the nth name of a teammate that goes on for another one.

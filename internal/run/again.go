@@ -1,0 +1,73 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cadre/internal/team"
+	"cadre/internal/teamfile"
+)
+
+// GoalOrigin begins the origin of a team that was made from a goal; the directory that it works in follows.
+const GoalOrigin = "goal:"
+
+// agree brings a team that was made from a goal, and is gone on with, into line with what was asked for this time. What a living team cannot be given
+// any more is refused. What was not said this time stays as it is.
+func (a *attempt) agree(ctx context.Context) error {
+	f, t := a.File, a.desk.Team()
+	var lead team.Member
+	var names []string
+	a.desk.View(func(s *team.State) {
+		lead, _ = s.Member(t.Lead)
+		for _, m := range s.Members() {
+			names = append(names, m.Name)
+		}
+	})
+	var fixed []string
+	differs := func(said bool, flag, now string) {
+		if said {
+			fixed = append(fixed, flag+" ("+now+")")
+		}
+	}
+	or := func(value, none string) string {
+		if value == "" {
+			return none
+		}
+		return value
+	}
+	differs(f.Leader.Agent != lead.Agent, "--agent", lead.Agent)
+	differs(f.Leader.Model != "" && f.Leader.Model != lead.Model, "--model", or(lead.Model, "the agent's own choice"))
+	differs(len(f.Permissions.Allow) > 0 && !slices.Equal(f.Permissions.Allow, t.Permissions.Allow), "--allow", or(strings.Join(t.Permissions.Allow, ", "), "nothing"))
+	differs(f.Permissions.Policy != "" && f.Permissions.Policy != t.Permissions.Policy, "--policy", or(t.Permissions.Policy, "the default"))
+	differs(f.Handover != 0 && int64(f.Handover) != t.HandoverAt, "--handover", or(fmt.Sprint(t.HandoverAt), "the default"))
+	differs(slices.ContainsFunc(f.Members, func(m teamfile.Member) bool { return !slices.Contains(names, m.Name) }), "--members", "the lead spawns what it needs")
+	if len(fixed) > 0 {
+		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("the unfinished team %s was begun otherwise, and goes on as it was: %s. Leave these flags away, or begin anew: cadre cleanup %s --force",
+			t.Name, strings.Join(fixed, ", "), t.Name)}
+	}
+	var changes []team.Body
+	if f.Delegate && !t.Delegate {
+		changes = append(changes, &team.SetDelegate{On: true})
+	}
+	if mode := f.Permissions.Mode; mode != "" && mode != lead.PermissionMode {
+		changes = append(changes, &team.SetMode{Member: lead.Name, Mode: mode})
+	}
+	budget := t.Budget
+	if n := f.Budget.Tokens; n != 0 {
+		budget.Tokens = n
+	}
+	if usd := f.Budget.USD; usd != 0 {
+		budget.CostMicroUSD = int64(usd * 1e6)
+	}
+	if budget != t.Budget {
+		changes = append(changes, &team.SetBudget{Budget: budget})
+	}
+	for _, body := range changes {
+		if _, err := a.desk.Do(ctx, team.Command{Actor: team.User, Body: body}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
