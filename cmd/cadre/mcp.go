@@ -18,6 +18,7 @@ import (
 	"cadre/internal/desk"
 	"cadre/internal/letter"
 	"cadre/internal/mcpserver"
+	"cadre/internal/proc"
 	"cadre/internal/team"
 	"cadre/internal/toolbox"
 )
@@ -86,11 +87,22 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 	var known bool
 	d.View(func(s *team.State) { m, known = s.Member(as) })
 	switch {
+	case known && !m.Status.Running():
+		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("%s has %s, and acts no more in team %s", as, m.Status, name)}
 	case !known:
 		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no member named %q in team %s", as, name)}
 	case m.Agent != team.External:
 		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is a session of %s that cadre runs; spawn a member with --agent external to be that one", as, m.Agent)}
 	}
+	// Of two sessions that are one member each would get a part of its mail.
+	present, err := proc.NewLock(filepath.Join(dir, "present-"+as+".lock"))
+	if errors.Is(err, proc.ErrHeld) {
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("another session is %s in team %s already; end that one, or be another member: cadre spawn %s NAME --agent external, and cadre mcp --team %s --as NAME", as, name, name, name)}
+	}
+	if err != nil {
+		return err
+	}
+	defer present.Unlock()
 	box := &outsider{app: a, desk: d, name: name, member: as}
 	tools := toolbox.New(toolbox.Options{Desk: box, Member: as, Now: desk.Now, Refresh: d.Refresh, Mail: box.mail, Agents: func() []string { return append(drivers.Offers(""), team.External) },
 		Spawned: func(ctx context.Context, member string) error {
@@ -100,6 +112,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			}
 			return a.ensureHost(ctx, name, member)
 		},
+		Isolates: func(ctx context.Context) error { return isolates(ctx, d.Team().Dir) },
 		Cleanup: func(ctx context.Context) error {
 			if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
 				return err

@@ -17,6 +17,7 @@ import (
 	"cadre/internal/desk"
 	"cadre/internal/proc"
 	"cadre/internal/team"
+	"cadre/internal/worktree"
 )
 
 func (a *app) createCommand() *cobra.Command {
@@ -83,6 +84,15 @@ func (a *app) spawnCommand() *cobra.Command {
 				return err
 			}
 			body.Name = args[0]
+			if body.Isolation == team.Worktree {
+				t, err := a.glance(c.Context(), name)
+				if err != nil {
+					return err
+				}
+				if err := isolates(c.Context(), t.Dir); err != nil {
+					return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", body.Name, err)}
+				}
+			}
 			err = a.do(c.Context(), name, a.actor(name, as), &body, func(d *desk.Desk, _ *team.Record) error {
 				var m team.Member
 				d.View(func(s *team.State) { m, _ = s.Member(body.Name) })
@@ -105,6 +115,16 @@ func (a *app) spawnCommand() *cobra.Command {
 	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may write nothing before the lead approved its plan")
 	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
 	return c
+}
+
+// isolates says why no member can have a worktree of its own in that directory.
+func isolates(ctx context.Context, dir string) error {
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	return worktree.Able(ctx, procs, dir)
 }
 
 // ensureHost sees to it that a living host has the member's lease, and starts one in the background if there is none.

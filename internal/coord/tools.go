@@ -30,8 +30,8 @@ type tools struct {
 func (s *seat) serveTools(gate func(tool, input string) error) (*tools, error) {
 	t := &tools{gate: gate, stop: func() {}}
 	t.Toolbox = toolbox.New(toolbox.Options{Desk: memberDesk{s}, Member: s.member, Now: desk.Now, Refresh: s.host.Desk.Refresh, Mail: s.mailForTool, Agents: s.host.offers,
-		Spawned: func(context.Context, string) error { return nil }, // this host takes it by itself
-		Cleanup: func(context.Context) error { return nil },         // and leaves when the team is gone
+		Spawned:  func(context.Context, string) error { return nil }, // this host takes it by itself
+		Isolates: s.host.isolates,
 	})
 	if len(s.host.Relay) == 0 {
 		return t, nil

@@ -75,6 +75,11 @@ func (h *Host) keepWork(m team.Member) {
 	}
 }
 
+// isolates says why no member can have a worktree of its own.
+func (h *Host) isolates(ctx context.Context) error {
+	return worktree.Able(ctx, h.Procs, h.Desk.Team().Dir)
+}
+
 // toMerge puts a branch that was left on the list, for the lead.
 func (h *Host) toMerge(ctx context.Context, p worktree.Place, why string) {
 	t := h.Desk.Team()

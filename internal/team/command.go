@@ -213,6 +213,14 @@ func (d *decision) hint(to, words string) {
 	}
 }
 
+// assigned tells a member of a task that is meant for it. Whose session is ours is given the task itself as soon as it is free, so the notice is worth no
+// turn besides.
+func (d *decision) assigned(to, task, format string, args ...any) {
+	if m := d.member(to); m != nil && m.Status.Running() && !d.ending[to] {
+		d.post(Message{To: to, Type: TypeTaskAssignment, Ref: task, Body: clip(fmt.Sprintf(format, args...)), Priority: "normal", Quiet: m.Agent != External})
+	}
+}
+
 func (d *decision) post(m Message) int64 {
 	d.sent++
 	m.Seq = d.messageSeq + d.sent

@@ -72,7 +72,7 @@ func (b *CreateTask) decide(d *decision) error {
 	t.Metadata = merged(nil, meta)
 	d.emit(&TaskCreated{Task: t})
 	if b.Owner != "" && b.Owner != d.Actor {
-		d.tell(b.Owner, TypeTaskAssignment, t.ID, "Task %s is yours: %s", t.ID, b.Subject)
+		d.assigned(b.Owner, t.ID, "Task %s is yours: %s", t.ID, b.Subject)
 	}
 	return nil
 }
@@ -250,7 +250,7 @@ func (d *decision) freedBy(t *Task) []string {
 func (d *decision) wakeOwners(free []string, why string) {
 	for _, id := range free {
 		if w := d.task(id); w.Owner != "" && w.Owner != d.Actor {
-			d.tell(w.Owner, TypeTaskAssignment, id, "Task %s (%s), which is yours, waits no more: %s.", id, w.Subject, why)
+			d.assigned(w.Owner, id, "Task %s (%s), which is yours, waits no more: %s.", id, w.Subject, why)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (b *UpdateTask) decide(d *decision) error {
 			d.tell(t.Owner, TypeSystem, t.ID, "Task %s (%s) was taken from you by %s; stop working on it.", t.ID, t.Subject, d.Actor)
 		}
 		if *b.Owner != d.Actor {
-			d.tell(*b.Owner, TypeTaskAssignment, t.ID, "Task %s is yours: %s", t.ID, t.Subject)
+			d.assigned(*b.Owner, t.ID, "Task %s is yours: %s", t.ID, t.Subject)
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func (s seat) mail(ctx context.Context) (string, error) {
 
 func (b *bench) options(name string) toolbox.Options {
 	return toolbox.Options{Desk: seat{b, name}, Member: name, Now: func() team.Time { return b.now }, Mail: seat{b, name}.mail,
-		Agents: func() []string { return []string{"claude", "codex", team.External} }}
+		Agents: func() []string { return []string{"claude", "codex", team.External} }, Cleanup: func(context.Context) error { return nil }}
 }
 
 func (b *bench) tools(name string) *toolbox.Toolbox { return toolbox.New(b.options(name)) }

@@ -39,6 +39,11 @@ func (c *call) spawnTeammate(in *spawn) (string, error) {
 	case c.o.Agents != nil && !slices.Contains(agents, body.Agent):
 		return "", mistake("Nobody was added: there is no agent %s here; agent is one of: %s.", quoted(body.Agent), strings.Join(agents, ", "))
 	}
+	if body.Isolation != "" && c.o.Isolates != nil {
+		if err := c.o.Isolates(c.ctx); err != nil {
+			return "", mistake("Nobody was added: %s cannot have a worktree of its own: %s", body.Name, line(err.Error(), mostOfAnError))
+		}
+	}
 	words := fmt.Sprintf("%s joined the team (%s).", body.Name, subject(body.Agent))
 	if _, err := c.do(body); err != nil {
 		if m, ok := c.member(body.Name); !ok || team.CodeOf(err) != team.Taken || !same(m, body) {

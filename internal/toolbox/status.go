@@ -142,14 +142,44 @@ func (c *call) requests(b *strings.Builder, s *team.State) {
 }
 
 func (c *call) cleanupTeam(in *cleanup) (string, error) {
+	if c.o.Cleanup == nil {
+		return c.leaveToOthers(in.Force.on)
+	}
 	if _, err := c.do(&team.CleanUp{Force: in.Force.on}); err != nil {
 		return "", err
 	}
 	c.over = true
-	if c.o.Cleanup != nil {
-		if err := c.o.Cleanup(c.ctx); err != nil {
-			return "", mistake("The team is ended, but not all of it could be removed: %s\nMake the same call again to try once more.", line(err.Error(), mostOfAnError))
-		}
+	if err := c.o.Cleanup(c.ctx); err != nil {
+		return "", mistake("The team is ended, but not all of it could be removed: %s\nMake the same call again to try once more.", line(err.Error(), mostOfAnError))
 	}
 	return "The team is removed. Tell the user what came of its work, and end your turn.", nil
+}
+
+// leaveToOthers brings a team that others remove to where they can.
+func (c *call) leaveToOthers(force bool) (string, error) {
+	var running []string
+	c.view(func(s *team.State) {
+		for _, m := range s.Members() {
+			if m.Name != c.me && m.Status.Running() {
+				running = append(running, m.Name)
+			}
+		}
+	})
+	if len(running) > 0 && !force {
+		return "", mistake("%s still on the team: %s. Shut them down first with ShutdownTeammate, or end your turn: when nothing is left to do you are asked for the report, and the rest goes by itself.",
+			isOrAre(len(running)), strings.Join(running, ", "))
+	}
+	for _, name := range running {
+		if _, err := c.do(&team.RequestShutdown{Member: name, Reason: "The team is being removed.", Deadline: c.o.Now()}); err != nil && team.CodeOf(err) != team.Conflict && team.CodeOf(err) != team.Finished {
+			return "", err
+		}
+	}
+	return "The team is removed once you have reported. End your turn with what came of its work.", nil
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return "One is"
+	}
+	return fmt.Sprintf("%d are", n)
 }

@@ -49,7 +49,10 @@ type Options struct {
 	Agents func() []string
 	// Spawned is called when a member was added, or is there already and the call was made again: it needs a host.
 	Spawned func(ctx context.Context, name string) error
-	// Cleanup is called when the team has been cleaned up: it has folders that go now.
+	// Isolates says why no member can have a worktree of its own here; nil where it can, or nobody asks.
+	Isolates func(ctx context.Context) error
+	// Cleanup is called when the team has been cleaned up: it has folders that go now. With nil the team is removed by who runs it, after the lead's
+	// report, and CleanupTeam only says so: a lead that ended its team itself would be ended before it could report.
 	Cleanup func(ctx context.Context) error
 }
 

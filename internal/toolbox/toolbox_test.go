@@ -374,3 +374,41 @@ func FuzzInput(f *testing.F) {
 		}
 	})
 }
+
+// A lead that is run by others does not end its team before it has reported.
+func TestCleanupOfATeamThatOthersRun(t *testing.T) {
+	b := newBench(t)
+	o := b.options("lead")
+	o.Cleanup = nil
+	tools := toolbox.New(o)
+	if text, failed := b.call("lead", "SpawnTeammate", `{"name":"ann","prompt":"x"}`); failed {
+		t.Fatal(text)
+	}
+	if text, failed := tools.Call(b.ctx, "CleanupTeam", nil); !failed || !strings.Contains(text, "One is still on the team: ann.") {
+		t.Error(failed, text)
+	}
+	if text, failed := tools.Call(b.ctx, "CleanupTeam", json.RawMessage(`{"force":true}`)); failed || !strings.Contains(text, "once you have reported") {
+		t.Error(failed, text)
+	}
+	b.View(func(s *team.State) {
+		ann, _ := s.Member("ann")
+		if !s.Exists() || ann.Shutdown.Request == "" {
+			t.Errorf("the team is there: %v; ann is asked to end: %q", s.Exists(), ann.Shutdown.Request)
+		}
+	})
+}
+
+func TestSpawnWithoutARepository(t *testing.T) {
+	b := newBench(t)
+	o := b.options("lead")
+	o.Isolates = func(context.Context) error { return errors.New("/d is not in a git repository") }
+	text, failed := toolbox.New(o).Call(b.ctx, "SpawnTeammate", json.RawMessage(`{"name":"ann","prompt":"x","isolation":"worktree"}`))
+	if !failed || !strings.Contains(text, "Nobody was added: ann cannot have a worktree of its own: /d is not in a git repository") {
+		t.Error(failed, text)
+	}
+	b.View(func(s *team.State) {
+		if _, there := s.Member("ann"); there {
+			t.Error("ann was added")
+		}
+	})
+}

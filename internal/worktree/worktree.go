@@ -51,16 +51,28 @@ const (
 	lockPause    = 100 * time.Millisecond
 )
 
+// Able says why no worktree can be added to the repository; nil where one can.
+func Able(ctx context.Context, procs *proc.Register, repo string) error {
+	g := git{procs, repo}
+	if _, err := g.run(ctx, "rev-parse", "--show-prefix"); err != nil {
+		return fmt.Errorf("%s is not in a git repository: %w", repo, err)
+	}
+	if _, err := g.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+		return fmt.Errorf("the repository of %s has no commit yet that a branch could start from; commit something first", repo)
+	}
+	return nil
+}
+
 // Add makes the worktree, on a new branch that starts at the repository's HEAD, or goes on with the one that is there. It returns the directory to
 // work in, which is below Dir when Repo is below the top of its repository.
 func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
+	if err := Able(ctx, procs, p.Repo); err != nil {
+		return "", err
+	}
 	g := git{procs, p.Repo}
 	prefix, err := g.run(ctx, "rev-parse", "--show-prefix")
 	if err != nil {
-		return "", fmt.Errorf("%s is not in a git repository: %w", p.Repo, err)
-	}
-	if _, err := g.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
-		return "", fmt.Errorf("the repository of %s has no commit yet that a branch could start from; commit something first", p.Repo)
+		return "", err
 	}
 	work := filepath.Join(p.Dir, filepath.FromSlash(prefix))
 	if there, err := (git{procs, p.Dir}).run(ctx, "symbolic-ref", "--short", "HEAD"); err == nil {
