@@ -17,6 +17,7 @@ type ReportTrouble struct {
 	Trouble string // login, limit, model, context, missing, crash or ""
 	Text    string
 	Gone    bool
+	Note    string // with Gone: what the next session is told
 	// Retrying says that its agent tries again by itself: the lead is told, and nothing else changes.
 	Retrying bool
 }
@@ -57,8 +58,13 @@ func (b *ReportTrouble) decide(d *decision) error {
 		d.end(m, &MemberFailed{Member: m.Name, Reason: reason}, true)
 		return nil
 	}
+	fresh := b.Gone && b.Trouble == "context" // waiting does not help it, and a fresh session may at once
+	wait := patience(e.Setbacks)
+	if fresh && e.Setbacks == 1 {
+		wait = 0
+	}
 	if e.Setbacks < MaxSetbacks {
-		e.RetryAt = plus(d.At, patience(e.Setbacks))
+		e.RetryAt = plus(d.At, wait)
 	}
 	var back []string
 	for _, t := range d.holds(m.Name) {
@@ -66,7 +72,7 @@ func (b *ReportTrouble) decide(d *decision) error {
 	}
 	d.emit(e)
 	if b.Gone {
-		if d.detached(m, &MemberDetached{Member: m.Name, Reason: reason, Fresh: b.Trouble == "context"}) {
+		if d.detached(m, &MemberDetached{Member: m.Name, Reason: reason, Fresh: fresh, Note: clip(b.Note)}) {
 			return nil
 		}
 	} else {
@@ -77,10 +83,18 @@ func (b *ReportTrouble) decide(d *decision) error {
 	}
 	if !leads {
 		note := fmt.Sprintf("%s could not go on: %s", m.Name, reason)
-		if len(back) > 0 {
-			note += "\nBack on the list: task " + strings.Join(back, ", ") + "."
+		switch {
+		case fresh && wait == 0:
+			note += "\nA fresh session goes on for it."
+		case fresh:
+			note += fmt.Sprintf("\nA fresh session goes on for it in %d s.", wait/1000)
+		default:
+			if len(back) > 0 {
+				note += "\nBack on the list: task " + strings.Join(back, ", ") + "."
+			}
+			note += fmt.Sprintf("\nIt is tried again in %d s.", wait/1000)
 		}
-		d.tell(d.team.Lead, TypeSystem, "", "%s\nIt is tried again in %d s.", note, patience(e.Setbacks)/1000)
+		d.tell(d.team.Lead, TypeSystem, "", "%s", note)
 	}
 	return nil
 }
