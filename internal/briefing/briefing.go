@@ -216,6 +216,7 @@ func Situation(s *team.State, member string) string {
 type Handover struct {
 	Reason  string
 	Last    string   // what it said last
+	Mail    string   // that it was given in a turn which did not come to its end, as an agent reads it
 	Changed []string // files, from git
 }
 
@@ -235,6 +236,9 @@ func (h Handover) Note(s *team.State, member string) string {
 		fmt.Fprintf(&b, "Files with changes that are not committed: %s\n", list(h.Changed))
 	}
 	b.WriteString("Look at the state of the work before you go on, and do nothing twice.")
+	if h.Mail != "" {
+		b.WriteString("\n\nIt had the following mail, and may not have answered it.\n" + h.Mail)
+	}
 	return b.String()
 }
 

@@ -17,6 +17,7 @@ import (
 type turn struct {
 	since    int64           // seq of the record before which the turn before it ended
 	last     string          // what the agent said last
+	mail     []team.Message  // that it got since a turn came to its end
 	pending  string          // what it said at the end of a turn after which it was reminded of its task
 	nudged   map[string]bool // claims that it was reminded of
 	retries  bool            // its agent tries to reach its model again
@@ -38,12 +39,6 @@ func (s *seat) restates() bool {
 	r := s.turn.restate
 	s.turn.restate = false
 	return r
-}
-
-func (s *seat) lastWords() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.turn.last
 }
 
 func (s *seat) update(change func(*turn)) {
@@ -71,7 +66,6 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 		case agent.Received:
 			s.arrived(s.post.arrived(u.ID))
 		case agent.TurnStarted:
-			s.update(func(t *turn) { t.last = "" })
 			body = &team.ReportStatus{Member: s.member, Status: team.Active, Summary: s.occupation(u.Summary)}
 		case agent.Used:
 			task := u.Task
@@ -80,7 +74,9 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 					task = held[0].ID
 				}
 			}
-			body = &team.ReportUsage{Member: s.member, Task: task, Usage: u.Usage, Context: int64(min(max(u.Context, 0), 100))}
+			if s.ending() != stopQuietly { // its bill comes also when it is ended in the middle of a turn
+				s.recordAtLast(&team.ReportUsage{Member: s.member, Task: task, Usage: u.Usage, Context: int64(min(max(u.Context, 0), 100))}, "what it used")
+			}
 		case agent.Text:
 			s.update(func(t *turn) { t.last = u.Text })
 			s.host.Log(s.member + ": " + firstLine(u.Text))
@@ -131,11 +127,11 @@ func (s *seat) held() (tasks []team.Task) {
 // begin records that the session runs, and which mail is in its history already.
 func (s *seat) begin(u agent.Started) {
 	s.record(&team.ReportStarted{Member: s.member, Session: u.Session})
-	var there []int64
+	var there []team.Message
 	s.host.Desk.View(func(st *team.State) {
 		for _, m := range st.Inbox(s.member) {
 			if slices.Contains(u.Seen, m.Seq) {
-				there = append(there, m.Seq)
+				there = append(there, m)
 			}
 		}
 	})
@@ -190,7 +186,14 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 		full = m.Context >= at && m.Shutdown.Request == ""
 	})
 	text := strings.TrimSpace(u.Text)
-	s.update(func(t *turn) { t.last = u.Text })
+	s.update(func(t *turn) {
+		if text != "" {
+			t.last = u.Text
+		}
+		if !u.Interrupted {
+			t.mail = nil
+		}
+	})
 	if !full && !u.Interrupted && s.nudge(text) {
 		return
 	}
@@ -223,7 +226,7 @@ func (s *seat) retrying(p agent.Problem) {
 // trouble records a turn that failed. A context that is full is no fault of anybody: a fresh session goes on.
 func (s *seat) trouble(p agent.Problem) {
 	if p.Kind == agent.ProblemContext {
-		s.record(&team.HandOver{Member: s.member, Reason: firstLine(p.Text)})
+		s.stop(stopFull, firstLine(p.Text), s.host.StopGrace)
 		return
 	}
 	s.record(&team.ReportTrouble{Member: s.member, Trouble: string(p.Kind), Text: p.Text})
@@ -396,7 +399,7 @@ func (s *seat) propose(ctx context.Context, u agent.PlanProposed) {
 func (s *seat) hasAnswer(r *team.Record) {
 	for _, e := range r.Events {
 		if m, ok := e.(*team.MessageSent); ok && m.Message.Type == team.TypePlanResponse && m.Message.To == s.member {
-			s.arrived([]int64{m.Message.Seq})
+			s.arrived([]team.Message{m.Message})
 		}
 	}
 }

@@ -160,14 +160,23 @@ func (s *seat) deliverMail(ctx context.Context, session agent.Session, id string
 func asksReport(m team.Message) bool { return m.Type == team.TypeSystem && m.Ref == team.ReportRef }
 
 // arrived records that the session has these messages.
-func (s *seat) arrived(seqs []int64) {
-	if len(seqs) == 0 {
+func (s *seat) arrived(mail []team.Message) {
+	if len(mail) == 0 {
 		return
 	}
-	// The session has them now, also when it is just being ended.
+	var seqs []int64
+	for _, m := range mail {
+		seqs = append(seqs, m.Seq)
+	}
+	s.update(func(t *turn) { t.mail = append(t.mail, mail...) })
+	s.recordAtLast(&team.ReceiveMessages{Member: s.member, Seqs: seqs}, "that it has its mail")
+}
+
+// recordAtLast records what is so also when the session is just being ended.
+func (s *seat) recordAtLast(body team.Body, what string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), giveBack)
 	defer cancel()
-	if err := s.host.do(ctx, &team.ReceiveMessages{Member: s.member, Seqs: seqs}, s.lease); err != nil {
-		s.host.Log("not recorded that " + s.member + " has its mail: " + err.Error())
+	if err := s.host.do(ctx, body, s.lease); err != nil {
+		s.host.Log("not recorded of " + s.member + ", " + what + ": " + err.Error())
 	}
 }

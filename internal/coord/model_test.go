@@ -378,6 +378,37 @@ func TestHandover(t *testing.T) {
 	}
 }
 
+// A prompt that is too long goes to a fresh session, with the mail that was in it and what was said before it.
+func TestPromptTooLong(t *testing.T) {
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "eve", Agent: team.External}, &team.CreateTask{Subject: "Look"})
+	sessions := modelled(s)
+	ann := next(t, sessions)
+	ann.begun <- agent.Started{Session: "s-1"}
+	ann.given(t)
+	ann.updates <- agent.TurnStarted{}
+	ann.updates <- agent.TurnEnded{Text: "I have looked at half of it."}
+	ann.given(t) // that it still holds the task
+	s.do("eve", &team.SendMessage{To: "ann", Body: "the port is 4711"})
+	ann.given(t)
+	s.until("it has the mail", func(st *team.State) bool { return len(st.Inbox("ann")) == 0 })
+	ann.updates <- agent.TurnStarted{}
+	ann.updates <- agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemContext, Text: "prompt is too long"}}
+	again := next(t, sessions)
+	if again.Resume != "" || again.Incarnation != 2 {
+		t.Errorf("it goes on with %q as session %d", again.Resume, again.Incarnation)
+	}
+	again.begun <- agent.Started{Session: "s-2"}
+	p := again.given(t)
+	for _, part := range []string{"which was ended: prompt is too long", "It was at task 1", "> I have looked at half of it.", "the port is 4711", "Task 1 is yours now"} {
+		if strings.Count(p.Text, part) != 1 {
+			t.Errorf("it was not told %q, once:\n%s", part, p.Text)
+		}
+	}
+	if got := s.inbox("lead", team.TypeSystem); len(got) != 1 || !strings.Contains(got[0], "prompt is too long") {
+		t.Errorf("the lead was told %q", got)
+	}
+}
+
 // A lead is asked for its report, and its answer is the report. New work takes the question back.
 func TestTheReport(t *testing.T) {
 	s := ledStage(t)

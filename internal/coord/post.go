@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -14,7 +15,12 @@ const byTool = "tool"
 // given twice, by a prompt and by the result of a tool. It goes with its session: what did not arrive is given to the next one.
 type post struct {
 	mu  sync.Mutex
-	way map[int64]string // by seq: the id of the prompt that carries it, or byTool
+	way map[int64]parcel // by seq
+}
+
+type parcel struct {
+	carrier string // the id of the prompt, or byTool
+	message team.Message
 }
 
 // take returns the messages that are not on their way yet. They are from now on.
@@ -22,12 +28,12 @@ func (p *post) take(mail []team.Message, carrier string) []team.Message {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.way == nil {
-		p.way = map[int64]string{}
+		p.way = map[int64]parcel{}
 	}
 	var taken []team.Message
 	for _, m := range mail {
-		if p.way[m.Seq] == "" {
-			p.way[m.Seq] = carrier
+		if _, underway := p.way[m.Seq]; !underway {
+			p.way[m.Seq] = parcel{carrier, m}
 			taken = append(taken, m)
 		}
 	}
@@ -35,16 +41,15 @@ func (p *post) take(mail []team.Message, carrier string) []team.Message {
 }
 
 // arrived returns what that carrier had, in order; with only, no more than these.
-func (p *post) arrived(carrier string, only ...int64) []int64 {
+func (p *post) arrived(carrier string, only ...int64) (mail []team.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var seqs []int64
-	for seq, by := range p.way {
-		if by == carrier && (only == nil || slices.Contains(only, seq)) {
-			seqs = append(seqs, seq)
+	for seq, on := range p.way {
+		if on.carrier == carrier && (only == nil || slices.Contains(only, seq)) {
+			mail = append(mail, on.message)
 			delete(p.way, seq)
 		}
 	}
-	slices.Sort(seqs)
-	return seqs
+	slices.SortFunc(mail, func(a, b team.Message) int { return cmp.Compare(a.Seq, b.Seq) })
+	return mail
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,6 +53,7 @@ const (
 	stopReport         // it was to end: the member is stopped
 	stopDetach         // it is not wanted here now: the member is to be started again some time
 	stopFresh          // a fresh session is to go on for it
+	stopFull           // the same, as its context is full
 	stopQuietly        // it is not ours any more
 )
 
@@ -74,6 +76,12 @@ func (s *seat) stop(how ending, why string, grace time.Duration) {
 		s.how, s.why, s.grace = how, why, grace
 		s.leave()
 	}
+}
+
+func (s *seat) ending() ending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.how
 }
 
 // give passes on a want for the session that was not given yet. It does not wait: what does not fit is wanted again.
@@ -137,11 +145,9 @@ func (s *seat) epitaph(ctx context.Context, how ending, why string, failure erro
 	case stopDetach:
 		return &team.DetachMember{Member: s.member, Reason: why}
 	case stopFresh:
-		h := briefing.Handover{Reason: why, Last: s.lastWords()}
-		h.Changed, _ = worktree.Changed(ctx, s.host.Procs, s.dir) // outside a repository there is nothing to tell
-		var note string
-		s.host.Desk.View(func(st *team.State) { note = h.Note(st, s.member) })
-		return &team.DetachMember{Member: s.member, Reason: why, Fresh: true, Note: note}
+		return &team.DetachMember{Member: s.member, Reason: why, Fresh: true, Note: s.note(ctx, why)}
+	case stopFull:
+		return &team.ReportTrouble{Member: s.member, Trouble: string(agent.ProblemContext), Text: why, Gone: true, Note: s.note(ctx, why)}
 	case stopQuietly:
 		return nil
 	}
@@ -156,6 +162,21 @@ func (s *seat) epitaph(ctx context.Context, how ending, why string, failure erro
 		return &team.ReportTrouble{Member: s.member, Trouble: trouble, Text: failure.Error(), Gone: true}
 	}
 	return &team.ReportFailed{Member: s.member, Reason: failure.Error()}
+}
+
+// note is what a fresh session is told that goes on for this one.
+func (s *seat) note(ctx context.Context, why string) (note string) {
+	h := briefing.Handover{Reason: why}
+	s.mu.Lock()
+	h.Last = s.turn.last
+	mail := slices.DeleteFunc(slices.Clone(s.turn.mail), func(m team.Message) bool {
+		return m.Incarnation != 0 || m.Type == team.TypeTaskAssignment // was for this session alone, or is said of the task itself
+	})
+	s.mu.Unlock()
+	h.Mail = letter.Batch(s.teamID, s.member, mail)
+	h.Changed, _ = worktree.Changed(ctx, s.host.Procs, s.dir) // outside a repository there is nothing to tell
+	s.host.Desk.View(func(st *team.State) { note = h.Note(st, s.member) })
+	return note
 }
 
 // spec says which session to start.

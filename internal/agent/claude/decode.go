@@ -178,8 +178,10 @@ func (d *decoder) assistant(l *line) []any {
 	for _, b := range blocks(m.Content) {
 		switch b.Type {
 		case "text":
-			if strings.TrimSpace(b.Text) != "" {
-				d.last = b.Text
+			if strings.TrimSpace(b.Text) == "" {
+				break
+			}
+			if d.last = b.Text; m.Model != synthetic {
 				said = append(said, agent.Text{Text: b.Text})
 			}
 		case "tool_use":

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -436,6 +438,7 @@ func (s *session) Interrupt(ctx context.Context) error {
 
 func (s *session) Stop(ctx context.Context) error {
 	s.stop()
+	s.withdraw(ctx)
 	s.mu.Lock()
 	working := s.working
 	s.mu.Unlock()
@@ -443,4 +446,14 @@ func (s *session) Stop(ctx context.Context) error {
 		s.Interrupt(ctx) // else the end of its input would wait for the turn
 	}
 	return s.child.Stop(ctx, proc.Ladder{Stdin: 5 * time.Second, Term: time.Second})
+}
+
+// withdraw takes back what the program has not given to its model yet, or that would be the next turn of a session that is to end.
+func (s *session) withdraw(ctx context.Context) {
+	s.mu.Lock()
+	waiting := slices.Collect(maps.Keys(s.given))
+	s.mu.Unlock()
+	for _, uuid := range waiting {
+		s.request(ctx, map[string]any{"subtype": "cancel_async_message", "message_uuid": uuid})
+	}
 }
