@@ -47,9 +47,14 @@ type Definition struct {
 // maxFile bounds what is read of a definition.
 const maxFile = 1 << 20
 
-// Find looks for the definition of a role, in the project's .claude/agents and then in Claude Code's own folder. A role without one is no error.
+// Find looks for the definition of a role, in the project's .claude/agents and then in Claude Code's own folder, where there is one. A role without
+// a definition is no error.
 func Find(claude, dir, role string) (Definition, bool, error) {
-	for _, folder := range []string{filepath.Join(dir, ".claude", "agents"), filepath.Join(claude, "agents")} {
+	folders := []string{filepath.Join(dir, ".claude", "agents")}
+	if claude != "" {
+		folders = append(folders, filepath.Join(claude, "agents"))
+	}
+	for _, folder := range folders {
 		d, ok, err := findIn(folder, role)
 		if ok || err != nil {
 			return d, ok, err

@@ -61,3 +61,16 @@ func TestAllows(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Without a folder of the user only the project's definitions are looked at, wherever the program runs.
+func TestFindInTheProjectAlone(t *testing.T) {
+	here, project := t.TempDir(), t.TempDir()
+	write(t, here, "tester.md", "You test.")
+	write(t, filepath.Join(project, ".claude"), "reader.md", "You read.")
+	t.Chdir(here)
+	for role, there := range map[string]bool{"reader": true, "tester": false} {
+		if _, ok, err := agentdef.Find("", project, role); ok != there || err != nil {
+			t.Errorf("%s: %t, %v", role, ok, err)
+		}
+	}
+}
