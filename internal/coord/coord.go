@@ -213,8 +213,7 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 	h.Desk.View(func(s *team.State) {
 		wants, due = s.Wants(now)
 		members = s.Members()
-		t := s.Team()
-		over = !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted
+		over = ended(s)
 	})
 	next = time.Hour
 	if due != 0 {
@@ -282,6 +281,11 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 	return next, !idle && !(over && len(h.seats) == 0), nil
 }
 
+func ended(s *team.State) bool {
+	t := s.Team()
+	return !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted
+}
+
 // session sees to it that the member has a seat here, if its lease can be had.
 func (h *Host) session(ctx context.Context, m team.Member) error {
 	switch s := h.seats[m.Name]; {
@@ -326,10 +330,16 @@ func (h *Host) vacate(s *seat) {
 	delete(h.seats, s.member)
 }
 
-// leave ends every session, gives the leases back and lets go of the register.
+// leave ends every session, gives the leases back, unless the team has ended and takes none, and lets go of the register.
 func (h *Host) leave(ctx context.Context) error {
+	how := stopDetach
+	h.Desk.View(func(s *team.State) {
+		if ended(s) {
+			how = stopQuietly
+		}
+	})
 	for _, s := range h.seats {
-		s.stop(stopDetach, "its host ended", h.StopGrace)
+		s.stop(how, "its host ended", h.StopGrace)
 	}
 	for len(h.seats) > 0 {
 		select {
@@ -341,7 +351,7 @@ func (h *Host) leave(ctx context.Context) error {
 	}
 	var mine []team.Member
 	h.Desk.View(func(s *team.State) {
-		if !s.Exists() {
+		if ended(s) {
 			return
 		}
 		for _, m := range s.Members() {
