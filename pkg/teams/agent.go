@@ -45,10 +45,12 @@ type Seat struct {
 	Role        string
 	Prompt      string
 	Model       string
+	Program     string // Spawn.Program, for what your agent makes of it, and so with Args
+	Args        []string
 	Resume      string   // the agent's own id of an earlier session of the member; "" for none
 	Dir         string   // where it works
 	Scratch     string   // path of a folder for its own files, which the manager removes after it; the session makes it
-	Env         []string // Options.Env
+	Env         []string // Options.Env and Spawn.Env
 
 	reports chan agent.Update
 	over    chan struct{}
@@ -80,7 +82,7 @@ type plug struct {
 
 func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.Session, error) {
 	seat := &Seat{Teammate: &Teammate{actor{team: p.team, name: spec.Member, incarnation: spec.Incarnation}},
-		Incarnation: spec.Incarnation, Role: spec.Role, Prompt: spec.Prompt, Model: spec.Model, Resume: spec.Resume,
+		Incarnation: spec.Incarnation, Role: spec.Role, Prompt: spec.Prompt, Model: spec.Model, Program: spec.Program, Args: spec.Args, Resume: spec.Resume,
 		Dir: spec.Dir, Scratch: spec.Scratch, Env: spec.Env, reports: make(chan agent.Update), over: make(chan struct{})}
 	s := &plugged{seat: seat, updates: make(chan agent.Update), started: make(chan struct{}), ended: make(chan error, 2)}
 	go s.pump()

@@ -67,14 +67,14 @@ func TestSessionEndsByItself(t *testing.T) {
 func TestLeadAgent(t *testing.T) {
 	agent := newListener()
 	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
-	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core", LeadAgent: "listener"})
+	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core", Lead: teams.Spawn{Agent: "listener"}})
 	ok(t, err)
 	equal(t, "seat", next(t, agent.seats).Name(), "lead")
 	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.External})
 	ok(t, err)
 	ok(t, as(t, team, "ann").Idle(limited(t), "done"))
 	equal(t, "what the lead hears", next(t, agent.mail).Body, "done")
-	_, err = manage(t, teams.Options{}).CreateTeam(limited(t), teams.TeamConfig{Name: "core", LeadAgent: "dog"})
+	_, err = manage(t, teams.Options{}).CreateTeam(limited(t), teams.TeamConfig{Name: "core", Lead: teams.Spawn{Agent: "dog"}})
 	want(t, err, teams.Invalid)
 }
 

@@ -29,7 +29,10 @@ const (
 	Exhausted Code = "exhausted" // the team's budget is spent
 	Finished  Code = "finished"  // the team is complete, aborted or cleaned up, or the member has ended
 	Rejected  Code = "rejected"  // a hook said no; the text is its feedback
-	Broken    Code = "broken"    // a session could not be started
+	Broken    Code = "broken"    // a session could not be started, or the lead's cannot go on
+	Damaged   Code = "damaged"   // the team's history cannot be read; cadre fsck looks at it and mends it
+	Newer     Code = "newer"     // it was written by a newer version of cadre
+	Uncertain Code = "uncertain" // it may have happened: the disk failed after the change was written and before it was known to be durable
 )
 
 // Error is a refusal. Its text says what is wrong and what to do next.
@@ -61,15 +64,31 @@ func public(err error) error {
 	if errors.Is(err, journal.ErrGone) || errors.Is(err, os.ErrClosed) {
 		return &Error{Code: Finished, Text: "the manager has let go of this team: it was closed, or the team was cleaned up", cause: err}
 	}
-	code := team.CodeOf(err)
+	code := codeOf(err)
 	if code == "" {
 		return err
 	}
-	e := &Error{Code: Code(code), Text: err.Error(), cause: err}
+	e := &Error{Code: code, Text: err.Error(), cause: err}
 	if r, ok := errors.AsType[*desk.Rejected](err); ok {
 		e.Final = r.Final()
 	}
 	return e
+}
+
+// codeOf is the one table from the errors of the packages below to codes; "" for those that have none.
+func codeOf(err error) Code {
+	if _, damaged := errors.AsType[*journal.DamageError](err); damaged {
+		return Damaged
+	}
+	for _, known := range []struct {
+		err  error
+		code Code
+	}{{journal.ErrNewer, Newer}, {team.ErrNewer, Newer}, {journal.ErrUncertain, Uncertain}} {
+		if errors.Is(err, known.err) {
+			return known.code
+		}
+	}
+	return Code(team.CodeOf(err))
 }
 
 // Variable is the environment variable of the feature gate.

@@ -66,7 +66,10 @@ type (
 	HandoverRequested struct{ Member, Reason string } // a fresh session is to go on for the present one
 	MemberStopped     struct{ Member, Reason string } // as it was asked to
 	MemberFailed      struct{ Member, Reason string } // its session ended by itself
-	ModeChanged       struct{ Member, Mode string }
+	ModeChanged       struct {
+		Member string
+		Mode   Mode
+	}
 	ShutdownRequested struct {
 		Member   string
 		Request  string
@@ -262,7 +265,7 @@ func memberFact(e team.Event, r *team.Record) Fact {
 	case *team.MemberFailed:
 		return MemberFailed(*e)
 	case *team.ModeChanged:
-		return ModeChanged(*e)
+		return ModeChanged{e.Member, Mode(e.Mode)}
 	case *team.ShutdownRequested:
 		return ShutdownRequested{e.Member, e.Request, e.Reason, clock(e.Deadline)}
 	case *team.ShutdownAnswered:

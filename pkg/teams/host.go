@@ -66,8 +66,8 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e.cancel = cancel
 	if e.procs != nil {
-		e.host(background, coord.Options{Desk: e.desk, Agent: m.opts.agents(t), Hosts: r.hosts, Procs: e.procs, ID: id, Env: m.opts.Env,
-			StopGrace: m.opts.StopGrace, Log: m.opts.Log})
+		e.host(background, coord.Options{Desk: e.desk, Agent: m.opts.agents(t), Offers: m.opts.offers(e.whoLeads().Agent), Relay: m.opts.drivers().Relay(), Role: r.role,
+			Hosts: r.hosts, Procs: e.procs, ID: id, Env: m.opts.Env, StopGrace: m.opts.StopGrace, Log: m.opts.Log})
 	}
 	e.project(ctx)
 	e.work.Go(func() { e.keepProjecting(background) })
@@ -84,8 +84,16 @@ func (m *Manager) teamOf(e *engine) (*Team, error) {
 			return nil, err
 		}
 		t.me.name = as
+	} else if e.whoLeads().Agent != External { // it speaks for itself, and has its own mail
+		t.me.name = team.User
 	}
 	return t, nil
+}
+
+// whoLeads is the lead.
+func (e *engine) whoLeads() (m team.Member) {
+	e.desk.View(func(s *team.State) { m, _ = s.Member(s.Team().Lead) })
+	return m
 }
 
 func (e *engine) host(ctx context.Context, o coord.Options) {

@@ -265,7 +265,7 @@ func TestNoNestedTeams(t *testing.T) {
 
 func TestLeadIsFixed(t *testing.T) {
 	m := manage(t, teams.Options{})
-	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core", Lead: "chief"})
+	team, err := m.CreateTeam(limited(t), teams.TeamConfig{Name: "core", Lead: teams.Spawn{Name: "chief"}})
 	ok(t, err)
 	equal(t, "lead", team.Lead(), "chief")
 	want(t, m.ShutdownTeammate(limited(t), "chief"), teams.Denied)

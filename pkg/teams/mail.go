@@ -9,7 +9,7 @@ import (
 )
 
 // Mailbox is the mail of one member. Mail is kept until its recipient has it. The mail of a member with a session is given to
-// that session by its host, so its mailbox is for sending; an external member and the lead take theirs here.
+// that session by its host, so its mailbox is for sending; an external member, and a program that leads, take theirs here.
 type Mailbox struct{ actor }
 
 // Send sends a message to the member To and returns it as it was sent. It is refused with NotFound, and the valid names, where
@@ -35,6 +35,9 @@ func (b *Mailbox) sent(r *team.Record, err error) (Message, error) {
 
 // Peek returns the messages that the member was not given yet, and leaves them there.
 func (b *Mailbox) Peek(ctx context.Context) (mail []Message, err error) {
+	if b.name == team.User {
+		return nil, refuse(Denied, b.team.lead+" is an agent and has the lead's mail itself; the user sends, and hears of what happens from Events")
+	}
 	err = b.look(ctx, func(s *team.State) { mail = messagesOf(s.Inbox(b.name)) })
 	return mail, err
 }

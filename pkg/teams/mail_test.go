@@ -105,11 +105,11 @@ func TestPermissions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		m := manage(t, teams.Options{})
-		team, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "core", PermissionMode: "acceptEdits"})
+		team, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "core", Lead: teams.Spawn{PermissionMode: teams.ModeAcceptEdits}})
 		ok(t, err)
 		is, err := m.SpawnTeammate(ctx, teams.Spawn{Name: "ann", Agent: teams.External})
 		ok(t, err)
-		equal(t, "mode from the lead", is.PermissionMode, "acceptEdits")
+		equal(t, "mode from the lead", is.PermissionMode, teams.ModeAcceptEdits)
 		ann := as(t, team, "ann")
 
 		ask := func(who *teams.Teammate) chan teams.Answer {

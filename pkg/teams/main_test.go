@@ -12,7 +12,13 @@ import (
 	"cadre/pkg/teams"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	helper = teams.Helper()
+	goleak.VerifyTestMain(m)
+}
+
+// helper is this test as its own helper.
+var helper []string
 
 // limited is a context that ends before a test that hangs does.
 func limited(t testing.TB) context.Context {

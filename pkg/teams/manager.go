@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 
 	"cadre/internal/coord"
-	"cadre/internal/desk"
 	"cadre/internal/team"
 )
 
@@ -40,45 +36,20 @@ func New(o Options) (*Manager, error) {
 	return &Manager{opts: o, place: p}, nil
 }
 
-// TeamConfig says which team to create. Only Name must be set.
-type TeamConfig struct {
-	Name string // a letter or digit, then up to 63 letters, digits, _ or -
-	Goal string
-	Dir  string // where its members work; "" for Options.Dir
-	Lead string // name of the lead, for the team's life; "" for lead
-	// LeadAgent is one of Options.Agents and makes the lead a session; it leads with the Team of this manager. "" is External:
-	// this program acts as the lead.
-	LeadAgent      string
-	LeadModel      string
-	PermissionMode string // of the lead, and so of whom it spawns; "" for default
-	Delegate       bool   // the lead may only coordinate
-	Budget         Budget
-}
-
 // CreateTeam creates a team and makes it the manager's. It is refused with NotReady while the manager has another one, with
-// Taken where there is a team of that name, and with Denied for a teammate. A team that was created although the error says
-// otherwise, because ctx ended, can be opened.
+// Taken where there is a team of that name, with Invalid for a config that makes no sense, and with Denied for a teammate. It does not wait for the sessions
+// of the config's lead and members. A team that was created although the error says otherwise, because ctx ended, can be opened.
 func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
 	if err := m.vacant(); err != nil {
 		return nil, err
 	}
-	body := &team.CreateTeam{TeamID: c.Name + "-" + strings.ToLower(desk.NewID()), Name: c.Name, Goal: c.Goal, Dir: m.opts.Dir, Lead: c.Lead,
-		LeadAgent: c.LeadAgent, LeadModel: c.LeadModel, PermissionMode: c.PermissionMode, Delegate: c.Delegate, Budget: c.Budget.core()}
-	actor := team.User
-	if m.opts.As != "" {
-		actor, body.TeammateOf = m.opts.As, "another team"
-	} else if c.LeadAgent != "" && !slices.Contains(m.opts.agentNames(), c.LeadAgent) {
-		return nil, m.unknownAgent(c.LeadAgent)
+	commands, err := m.founding(c)
+	if err != nil {
+		return nil, err
 	}
-	if c.Dir != "" {
-		var err error
-		if body.Dir, err = filepath.Abs(c.Dir); err != nil {
-			return nil, err
-		}
-	}
-	if err := m.place.create(c.Name, []team.Command{{ID: desk.NewID(), Actor: actor, At: desk.Now(), Body: body}}); err != nil {
+	if err := m.place.create(c.Name, commands); err != nil {
 		return nil, public(err)
 	}
 	return m.enter(ctx, c.Name)
@@ -133,30 +104,20 @@ func (m *Manager) current() (*Team, error) {
 	return nil, refuse(NotFound, "the manager has no team; create one, or open one that exists")
 }
 
-// Spawn says which teammate to add.
-type Spawn struct {
-	Name   string // unique in the team, in lower and upper case; as TeamConfig.Name
-	Agent  string // External, Shell, or a name in Options.Agents
-	Role   string // tasks can be meant for a role
-	Prompt string // what its first session is told; of the lead's own conversation it gets nothing
-	Model  string // for agents that have several; "" for the agent's own
-	// PlanApproval means that the teammate may write nothing before the lead approved a plan of it.
-	PlanApproval bool
-}
-
-// SpawnTeammate adds a teammate, with the lead's permission mode, and waits until its session runs. A teammate whose session
-// could not be started is a member that has failed, and the error has the code Broken and the agent's own words. When ctx ends
-// first, the teammate is there and goes on starting.
+// SpawnTeammate adds a teammate and waits until its session runs, which takes a coding agent some seconds. A teammate whose session
+// could not be started is a member that has failed, and the error has the code Broken and the agent's own words; what may pass, such as a crash, is tried a few
+// times first. When ctx ends first, the teammate is there and goes on starting.
 func (m *Manager) SpawnTeammate(ctx context.Context, s Spawn) (Member, error) {
 	t, err := m.current()
 	if err != nil {
 		return Member{}, err
 	}
-	if m.opts.As == "" && s.Agent != "" && !slices.Contains(m.opts.agentNames(), s.Agent) {
-		return Member{}, m.unknownAgent(s.Agent)
+	if m.opts.As == "" {
+		if err := m.knows(s.Agent); err != nil {
+			return Member{}, err
+		}
 	}
-	_, err = t.me.do(ctx, &team.SpawnMember{Name: s.Name, Agent: s.Agent, Role: s.Role, Prompt: s.Prompt, Model: s.Model, PlanApproval: s.PlanApproval})
-	if err != nil {
+	if _, err = t.me.do(ctx, s.core()); err != nil {
 		return Member{}, err
 	}
 	spawned, err := t.await(ctx, s.Name, func(m team.Member) bool { return m.Status != team.Spawning })
@@ -165,10 +126,6 @@ func (m *Manager) SpawnTeammate(ctx context.Context, s Spawn) (Member, error) {
 	}
 	t.project(ctx)
 	return spawned, err
-}
-
-func (m *Manager) unknownAgent(name string) error {
-	return refuse(Invalid, fmt.Sprintf("no agent named %q; there are: %s", name, strings.Join(m.opts.agentNames(), ", ")))
 }
 
 // ShutdownTeammate asks a teammate to end and waits until it has, which is at Options.ShutdownWithin from now at the latest,
@@ -191,7 +148,8 @@ func (m *Manager) ShutdownTeammate(ctx context.Context, name string) error {
 	return err
 }
 
-// SendMessage sends a message as the member from; "" is the manager's own actor, and a lead's manager may also give [User].
+// SendMessage sends a message as the member from; "" is the manager's own actor, and a lead's manager may also give [User]. To a coding agent it is a
+// colleague's note, or the user's word.
 // A recipient that is unknown or has ended is refused with NotFound and the valid names.
 func (m *Manager) SendMessage(ctx context.Context, from, to, content string) error {
 	box, err := m.mailbox(from)

@@ -10,21 +10,22 @@ import (
 	"time"
 
 	"cadre/internal/agent"
-	"cadre/internal/agent/shell"
+	"cadre/internal/agent/drivers"
 	"cadre/internal/home"
 	"cadre/internal/team"
 )
 
-// Options of a [Manager]. The zero Options are the lead of teams in the user's own folders, who can spawn shell and
-// external teammates.
+// Options of a [Manager]. The zero Options are the lead of teams in the user's own folders.
 type Options struct {
 	// Home is the folder in which teams are kept; "" for $CADRE_HOME, else ~/.cadre.
 	Home string
 	// ClaudeHome is Claude Code's folder, where teams/<team>/config.json and tasks/<team>/ show the team to that program, and
-	// whose settings.json can have hooks; "" for $CLAUDE_CONFIG_DIR, else ~/.claude.
+	// whose settings.json can have hooks and whose agents folder can have roles; "" for $CLAUDE_CONFIG_DIR, else ~/.claude. The coding agents themselves go by
+	// their environment.
 	ClaudeHome string
 	// Memory, when not nil, keeps the teams in memory, for tests and for programs that need them no longer than they run.
-	// Home and ClaudeHome are not used then, nothing is shown to Claude Code, and of the hooks only the functions run.
+	// Home and ClaudeHome are not used then, nothing is shown to Claude Code, of the hooks only the functions run, and of the roles only the project's are
+	// found.
 	Memory *Memory
 
 	// Dir is where teams work unless their TeamConfig says otherwise; "" for the current directory.
@@ -34,11 +35,14 @@ type Options struct {
 	// its member's name in $CADRE_MEMBER_NAME and its team's in $CADRE_TEAM.
 	As string
 
-	// Agents are your own agents, by the name that Spawn.Agent uses; shell and external are there without it. A member whose
-	// agent is in no manager's Agents waits for one that knows it.
+	// Agents are your own agents, by the name that Spawn.Agent uses; they stand before the ones that are always there. A lead that is an agent may
+	// spawn them too. A member whose agent no manager knows waits for one that does.
 	Agents map[string]Agent
-	// Env is added to the environment of the commands of shell teammates, each as "name=value".
+	// Env is added to the environment of sessions, and so of what their tools run, each as "name=value".
 	Env []string
+	// Helper is the command line of a program that Gemini, OpenCode and ACP agents start to reach their team: the cadre program, or one that calls
+	// the function [Helper]. nil is for cadre from PATH; without that, these agents cannot be started.
+	Helper []string
 
 	// Hooks are functions around what a team does; see [Hooks].
 	Hooks Hooks
@@ -54,7 +58,7 @@ type Options struct {
 	// StopGrace is what a session gets for the friendly part of its end, once that is decided; 0 for 5 s.
 	StopGrace time.Duration
 
-	// Log is told what is worth knowing and no error, from any goroutine; nil for nobody.
+	// Log is told what is worth knowing and no error, and what agents say, from any goroutine; nil for nobody.
 	Log func(string)
 }
 
@@ -93,6 +97,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
+	if o.Helper == nil {
+		o.Helper = usualHelper()
+	}
 	var err error
 	o.Dir, err = filepath.Abs(o.Dir)
 	return o, err
@@ -130,14 +137,30 @@ func (o Options) agents(t *Team) func(name string) agent.Agent {
 		if a, ok := o.Agents[name]; ok {
 			return plug{a, t}
 		}
-		if name == Shell {
-			return shell.Agent{}
-		}
-		return nil
+		return o.drivers().Agent(name)
 	}
 }
 
-func (o Options) agentNames() []string {
-	names := slices.Sorted(maps.Keys(o.Agents))
-	return slices.Compact(append(names, Shell, External))
+func (o Options) drivers() drivers.Set { return drivers.Set{Helper: o.Helper} }
+
+func (o Options) knows(agent string) bool { return o.Agents[agent] != nil || drivers.Known(agent) }
+
+// agentWords are the names of agents, for an error.
+func (o Options) agentWords() []string {
+	return unique(slices.Sorted(maps.Keys(o.Agents)), drivers.Words())
+}
+
+// offers are the agents that a lead may spawn: its own, those that are installed, and the program's.
+func (o Options) offers(lead string) []string {
+	return unique(drivers.Offers(lead), slices.Sorted(maps.Keys(o.Agents)))
+}
+
+// unique is one list after the other, without what comes again.
+func unique(lists ...[]string) (all []string) {
+	for _, name := range slices.Concat(lists...) {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }

@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"sync"
 
+	"cadre/internal/agentdef"
 	"cadre/internal/claudefs"
 	"cadre/internal/home"
 	"cadre/internal/journal"
 	"cadre/internal/journal/memjournal"
+	"cadre/internal/run"
 	"cadre/internal/team"
 )
 
@@ -26,6 +28,8 @@ type place interface {
 type room struct {
 	journal journal.Journal
 	hosts   string // folder of the team's hosts
+	role    func(dir, role string) (agentdef.Definition, bool, error)
+	lead    func() (leave func(), err error) // takes the lead of the team, which one at a time has
 	project func(context.Context, journal.Journal, *team.State) error
 	leave   func()       // to be called once the journal is closed
 	remove  func() error // removes the team from its place
@@ -42,13 +46,25 @@ func (d disk) open(name string, log func(string)) (*room, error) {
 		return nil, err
 	}
 	projector := &claudefs.Projector{Claude: d.Claude, Mark: filepath.Join(dir, claudefs.MarkFile)}
-	return &room{journal: j, hosts: filepath.Join(dir, "hosts"), project: projector.Project,
+	return &room{journal: j, hosts: filepath.Join(dir, "hosts"), role: roles(d.Claude), project: projector.Project,
+		lead: func() (func(), error) {
+			lock, err := run.Take(dir, name)
+			if err != nil {
+				return nil, err
+			}
+			return func() { lock.Unlock() }, nil
+		},
 		leave: func() {}, remove: func() error { return d.Remove(dir) }}, nil
 }
 
+// roles finds what a role means, in the project and in Claude Code's folder; "" for the project alone.
+func roles(claude string) func(dir, role string) (agentdef.Definition, bool, error) {
+	return func(dir, role string) (agentdef.Definition, bool, error) { return agentdef.Find(claude, dir, role) }
+}
+
 // Memory keeps teams in memory. The zero Memory is empty and ready for use; managers that have it in common see the same
-// teams, as processes do that have a folder in common. What shell teammates need of the disk is in a temporary folder,
-// while a manager has the team open.
+// teams, as processes do that have a folder in common. What sessions need of the disk is in a temporary folder while a manager has the team open, and longer where
+// a member left work in a worktree there.
 type Memory struct {
 	mu    sync.Mutex
 	teams map[string]*memoryTeam
@@ -56,8 +72,9 @@ type Memory struct {
 
 type memoryTeam struct {
 	store *memjournal.Store
-	hosts string // the temporary folder, while there are users
+	dir   string // the temporary folder, while there is one
 	users int
+	led   bool // somebody has the lead
 }
 
 func (m *Memory) create(name string, commands []team.Command) error {
@@ -92,22 +109,42 @@ func (m *Memory) open(name string, _ func(string)) (*room, error) {
 	if t == nil {
 		return nil, refuse(NotFound, fmt.Sprintf("there is no team %s in this memory", name))
 	}
-	if t.users == 0 {
+	if t.dir == "" {
 		dir, err := os.MkdirTemp("", "cadre-"+name+"-")
 		if err != nil {
 			return nil, err
 		}
-		t.hosts = dir
+		t.dir = dir
 	}
 	t.users++
-	return &room{journal: t.store.Open(), hosts: t.hosts, leave: func() { m.leave(t) }, remove: func() error { return m.remove(name, t) }}, nil
+	return &room{journal: t.store.Open(), hosts: filepath.Join(t.dir, "hosts"), role: roles(""), lead: func() (func(), error) { return m.lead(name, t) },
+		leave: func() { m.leave(t) }, remove: func() error { return m.remove(name, t) }}, nil
+}
+
+func (m *Memory) lead(name string, t *memoryTeam) (leave func(), err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t.led {
+		return nil, refuse(NotReady, fmt.Sprintf("team %s is being run already", name))
+	}
+	t.led = true
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		t.led = false
+	}, nil
 }
 
 func (m *Memory) leave(t *memoryTeam) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if t.users--; t.users == 0 {
-		os.RemoveAll(t.hosts)
+	if t.users--; t.users > 0 {
+		return
+	}
+	os.RemoveAll(filepath.Join(t.dir, "hosts"))
+	os.Remove(filepath.Join(t.dir, "worktrees"))
+	if os.Remove(t.dir) == nil { // else there is work in it
+		t.dir = ""
 	}
 }
 

@@ -16,21 +16,25 @@ type TaskList struct{ actor }
 type NewTask struct {
 	Subject     string
 	Description string
-	ActiveForm  string   // the subject as what is being done
-	Owner       string   // the member it is meant for; "" for any
-	Role        string   // the role it is meant for, instead of an owner
-	BlockedBy   []string // ids of the tasks that it comes after
-	Priority    string   // low, medium, high or critical; "" for medium
-	Run         string   // command for a shell member
-	Timeout     time.Duration
-	Retries     int // failed attempts after which it is tried again
+	ActiveForm  string        // the subject as what is being done
+	Owner       string        // the member it is meant for; "" for any
+	Role        string        // the role it is meant for, instead of an owner
+	BlockedBy   []string      // ids of the tasks that it comes after
+	Priority    string        // low, medium, high or critical; "" for medium
+	Run         string        // command for a shell member, which runs it by /bin/sh in the team's directory
+	Timeout     time.Duration // of one attempt of a shell member, in whole milliseconds; 0 for an hour
+	Retries     int           // failed attempts after which it is tried again
 	Metadata    map[string]json.RawMessage
+}
+
+func (n NewTask) core() *team.CreateTask {
+	return &team.CreateTask{Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm, Owner: n.Owner, Role: n.Role,
+		BlockedBy: n.BlockedBy, Priority: n.Priority, Run: n.Run, TimeoutMS: n.Timeout.Milliseconds(), Retries: int64(n.Retries), Metadata: n.Metadata}
 }
 
 // Create adds a task and returns it. The hook TaskCreated can reject it.
 func (l *TaskList) Create(ctx context.Context, n NewTask) (Task, error) {
-	r, err := l.do(ctx, &team.CreateTask{Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm, Owner: n.Owner, Role: n.Role,
-		BlockedBy: n.BlockedBy, Priority: n.Priority, Run: n.Run, TimeoutMS: n.Timeout.Milliseconds(), Retries: int64(n.Retries), Metadata: n.Metadata})
+	r, err := l.do(ctx, n.core())
 	if err != nil {
 		return Task{}, err
 	}

@@ -59,11 +59,14 @@ func (t *Team) user() actor { return actor{team: t, name: team.User} }
 
 // asUser acts as the human where the lead's program does.
 func (t *Team) asUser(what string) (actor, error) {
-	if t.me.name != t.lead {
+	if !t.leads() {
 		return actor{}, refuse(Denied, "only the lead's program and the user "+what)
 	}
 	return t.user(), nil
 }
+
+// leads reports whether the manager is the lead's: it acts as the lead, or as the user where an agent is that.
+func (t *Team) leads() bool { return t.me.name == t.lead || t.me.name == team.User }
 
 // ID is unique for ever, while the name can be used again once the team is gone.
 func (t *Team) ID() string { return t.id }
@@ -86,7 +89,7 @@ func (t *Team) Mail() *Mailbox { return &Mailbox{t.me} }
 // As returns the handle of a member, for a program that acts as it: an external one, or the manager's own. A teammate's
 // manager acts as its own member only. The error has the code NotFound for a name that no member has.
 func (t *Team) As(name string) (*Teammate, error) {
-	if t.me.name != t.lead && name != t.me.name {
+	if !t.leads() && name != t.me.name {
 		return nil, refuse(Denied, fmt.Sprintf("this manager acts as %s, and not as %s", t.me.name, name))
 	}
 	if err := t.member(name); err != nil {
@@ -194,7 +197,7 @@ func (t *Team) RequestShutdown(ctx context.Context, r ShutdownRequest) (string, 
 func (t *Team) leaving(name string) (asked bool) {
 	t.desk.View(func(s *team.State) {
 		m, _ := s.Member(name)
-		asked = m.Status.Running() && m.Shutdown.Request != "" && t.me.name == t.lead
+		asked = m.Status.Running() && m.Shutdown.Request != "" && t.leads()
 	})
 	return asked
 }
@@ -242,10 +245,10 @@ func (t *Team) AnswerPermission(ctx context.Context, request string, allow bool,
 	return err
 }
 
-// SetMode changes a teammate's permission mode: default, acceptEdits, auto, bypassPermissions, dontAsk or plan. It starts with
-// the lead's; bypassPermissions is only for teammates of a lead that was started so.
-func (t *Team) SetMode(ctx context.Context, member, mode string) error {
-	_, err := t.me.do(ctx, &team.SetMode{Member: member, Mode: mode})
+// SetMode changes what a member may do without asking, from its next tool on. The mode of a lead that is an agent is changed too by this; a program that leads
+// has no use for one. ModeBypass is refused with Denied where the program leads and has another mode itself.
+func (t *Team) SetMode(ctx context.Context, member string, mode Mode) error {
+	_, err := t.me.do(ctx, &team.SetMode{Member: member, Mode: string(mode)})
 	return err
 }
 

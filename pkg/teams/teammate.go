@@ -103,6 +103,16 @@ type Answer struct {
 	Reason  string
 }
 
+// GiveReport gives the lead's report on the team's work, for which [Team.Run] asks it with a message of the type [MessageSystem] and with [ReportRef] as Ref. It is
+// refused with Conflict when there is new work since, and with Denied for a teammate.
+func (m *Teammate) GiveReport(ctx context.Context, report string) error {
+	_, err := m.do(ctx, &team.GiveReport{Text: report})
+	return err
+}
+
+// ReportRef is the Ref of the message that asks the lead for its report.
+const ReportRef = team.ReportRef
+
 // AskPermission asks whether the member may use a tool, whose input is given as JSON, and waits for the answer. Some requests
 // are answered at once, by the member's mode and by delegate mode; for the others the lead is asked, and the user for the
 // lead. A request that nobody answers within the time is denied as timed_out. A denial is no error.

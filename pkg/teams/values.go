@@ -9,12 +9,6 @@ import (
 	"cadre/internal/team"
 )
 
-// The agents that are always there.
-const (
-	External = team.External // no session: a person or a program acts as the member
-	Shell    = team.Shell    // runs the commands of tasks, see NewTask.Run
-)
-
 // User is the name under which the human whose team it is sends messages and gives orders.
 const User = team.User
 
@@ -67,29 +61,23 @@ type Usage struct {
 	CostMicroUSD     int64 // millionths of a US dollar; 0 where the agent does not say
 }
 
-// Budget is what a team may spend at most; zero fields are without limit. Once it is spent nothing more is started and
-// running sessions are ended.
-type Budget struct {
-	Tokens       int64
-	CostMicroUSD int64         // millionths of a US dollar
-	Time         time.Duration // since the team was created, in whole milliseconds
-}
-
 // Info is what holds for a team as a whole.
 type Info struct {
-	ID        string // unique for ever, while the name can be used again
-	Name      string
-	Status    TeamStatus
-	Goal      string
-	Dir       string // where its members work; absolute
-	Lead      string
-	Delegate  bool // the lead may only coordinate
-	Budget    Budget
-	Exhausted string // which budget was spent: tokens, cost or time; "" while none is
-	Report    string // where the lead's report is, once there is one
-	Usage     Usage  // of all members together
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	ID         string // unique for ever, while the name can be used again
+	Name       string
+	Status     TeamStatus
+	Goal       string
+	Dir        string // where its members work; absolute
+	Lead       string
+	Delegate   bool // the lead may only coordinate
+	Rules      Rules
+	Budget     Budget
+	HandoverAt int    // percent; 0 for 80
+	Exhausted  string // which budget was spent: tokens, cost or time; "" while none is
+	Report     string // path of the report's file, once there is one
+	Usage      Usage  // of all members together
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
 }
 
 // Member is the lead or a teammate, as it is at the moment.
@@ -100,14 +88,14 @@ type Member struct {
 	Role           string
 	Prompt         string
 	Status         MemberStatus
-	Incarnation    int64  // counts its sessions, from 1
-	PermissionMode string // default, acceptEdits, auto, bypassPermissions, dontAsk or plan
+	Incarnation    int64 // counts its sessions, from 1
+	PermissionMode Mode
 	Plan           Plan
 	Shutdown       string // id of the request to end that waits for it; "" for none
 	Session        string // the agent's own id of its session, for resuming it
 	Summary        string // what it said it is doing, or why it ended
 	Context        int    // percent of its session's context that is full; 0 where the agent does not say
-	Isolation      string // worktree: it works in a git worktree and on a branch of its own
+	Isolation      string // [Worktree], or ""
 	Undelivered    int    // messages that wait for it
 	JoinedAt       time.Time
 	Usage          Usage
@@ -201,21 +189,13 @@ func millis(t time.Time) team.Time { return team.Time(t.UnixMilli()) }
 
 func infoOf(t team.Team) Info {
 	return Info{ID: t.ID, Name: t.Name, Status: TeamStatus(t.Status), Goal: t.Goal, Dir: t.Dir, Lead: t.Lead, Delegate: t.Delegate,
-		Budget: budgetOf(t.Budget), Exhausted: t.Exhausted, Report: t.Report, Usage: Usage(t.Usage),
+		Rules: rulesOf(t.Permissions), Budget: budgetOf(t.Budget), HandoverAt: int(t.HandoverAt), Exhausted: t.Exhausted, Report: t.Report, Usage: Usage(t.Usage),
 		CreatedAt: clock(t.CreatedAt), UpdatedAt: clock(t.UpdatedAt)}
-}
-
-func budgetOf(b team.Budget) Budget {
-	return Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: time.Duration(b.Millis) * time.Millisecond}
-}
-
-func (b Budget) core() team.Budget {
-	return team.Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Millis: b.Time.Milliseconds()}
 }
 
 func memberOf(m team.Member) Member {
 	return Member{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt, Status: MemberStatus(m.Status),
-		Incarnation: m.Incarnation, PermissionMode: m.PermissionMode, Plan: Plan{m.Plan.Required, m.Plan.State, m.Plan.Request, m.Plan.Text, m.Plan.Feedback, clock(m.Plan.Deadline)}, Shutdown: m.Shutdown.Request,
+		Incarnation: m.Incarnation, PermissionMode: Mode(m.PermissionMode), Plan: Plan{m.Plan.Required, m.Plan.State, m.Plan.Request, m.Plan.Text, m.Plan.Feedback, clock(m.Plan.Deadline)}, Shutdown: m.Shutdown.Request,
 		Session: m.Session, Summary: m.Summary, Context: int(m.Context), Isolation: m.Isolation, Undelivered: len(m.Inbox), JoinedAt: clock(m.JoinedAt), Usage: Usage(m.Usage)}
 }
 

@@ -47,12 +47,13 @@ func NewBench(t testing.TB, a agent.Agent, w World) *Bench {
 		Scratch: filepath.Join(w.Home, "scratch"), Env: w.Env, Access: agent.Access{Mode: "default", Writes: true}, Tools: b.Tools,
 		Gate:    func(string, string) error { return nil },
 		Carries: func(text string) []int64 { return letter.Carries("demo-1", "ann", text) }, Procs: procs}
-	clearEnvironment(t)
+	ClearEnvironment(t)
 	return b
 }
 
-// clearEnvironment leaves the test nothing of its own environment that a driver could pass on: the world has all that an agent is to know.
-func clearEnvironment(t testing.TB) {
+// ClearEnvironment leaves the test nothing of its own environment that a driver could pass on: the world has all that an agent is to know. It comes back after
+// the test.
+func ClearEnvironment(t testing.TB) {
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		if keep := []string{"PATH", "TMPDIR", "GOCOVERDIR", "GORACE"}; slices.Contains(keep, name) {

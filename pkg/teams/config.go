@@ -1,0 +1,170 @@
+package teams
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cadre/internal/desk"
+	"cadre/internal/team"
+)
+
+// TeamConfig says which team to create. Only Name must be set.
+type TeamConfig struct {
+	Name string // a letter or digit, then up to 63 letters, digits, _ or -
+	Goal string // what the team is for; a lead that is an agent works towards it
+	Dir  string // where its members work; "" for Options.Dir
+	// Lead leads the team for its life. Its Agent is [External], or "", where this program leads; an agent leads by itself, and the manager acts as the user
+	// then. Its Name is lead where it has none. It cannot be isolated, and nobody approves its plans.
+	Lead     Spawn
+	Delegate bool // the lead may only coordinate
+	// Members and Tasks are there from the beginning: with the team or not at all. The ids of the tasks are "1", "2" and so on, in their order. No hook is asked
+	// about them.
+	Members []Spawn
+	Tasks   []NewTask
+
+	Rules  Rules
+	Budget Budget
+	// HandoverAt is how full a session's context gets, in percent, before a fresh session goes on for it with a note; 0 for 80.
+	HandoverAt int
+}
+
+// Spawn says who to add to a team, and how its sessions are started. All of it is kept in the team's history; secrets belong into Options.Env.
+type Spawn struct {
+	Name  string // unique in the team, in lower and upper case; as TeamConfig.Name
+	Agent string // External, Shell, Claude, Codex, Gemini, OpenCode, ACP with a command, or a name in Options.Agents
+	// Role is what tasks can be meant for. A role that has a definition in .claude/agents, of the project or the user, brings its prompt, its tools and its model.
+	Role    string
+	Prompt  string   // what its first session is told; of the lead's own conversation it gets nothing
+	Model   string   // "" for the agent's own choice
+	Program string   // executable, by its path or its name in PATH; "" for the agent's own
+	Args    []string // added to the arguments of the agent
+	Env     []string // added to its environment after Options.Env, each as "name=value"
+
+	PermissionMode Mode // what it may do without asking; "" for the lead's, and for the lead [ModeDefault]
+	// PlanApproval means that it may change nothing before the lead approved a plan of it.
+	PlanApproval bool
+	Isolation    string // [Worktree], or "" to work in the team's directory
+}
+
+// Worktree is the isolation of a member that works in a git worktree and on a branch of its own, cadre/TEAM/NAME. When it ends its work is merged, or
+// the branch is left and a task for the lead says so.
+const Worktree = team.Worktree
+
+// Mode is what a member may do without asking, by the names that Claude Code gives them; other agents do what comes closest.
+type Mode string
+
+// The permission modes.
+const (
+	ModeDefault     Mode = "default"           // it asks before it changes anything
+	ModeAcceptEdits Mode = "acceptEdits"       // it edits files without asking
+	ModeAuto        Mode = "auto"              // its agent decides what to ask about
+	ModeBypass      Mode = "bypassPermissions" // it asks nothing; only for teammates of a lead that is in this mode, unless the user gives it
+	ModeDontAsk     Mode = "dontAsk"           // what no rule allows is denied
+	ModePlan        Mode = "plan"              // it changes nothing
+)
+
+// Rules say what the members of a team may do without asking, and who is asked about the rest.
+type Rules struct {
+	// Allow are rules for tools, as Claude Code writes them: Edit, Bash(go test:*), Read(docs/**), mcp__server__tool.
+	Allow []string
+	// Policy is who settles a request that no rule settles. "" is PolicyUser where an agent leads, and else PolicyLead: this program.
+	Policy Policy
+	// Timeout is how long what a coding agent asks waits for its answer, also a plan, in whole milliseconds; 0 for 5 minutes. What nobody answers is denied.
+	Timeout time.Duration
+}
+
+// Policy is who settles what no rule does.
+type Policy string
+
+// The policies. The lead's own requests are the user's to answer under each of the first two.
+const (
+	PolicyUser  Policy = "user"  // the human whose team it is, for whom [Team.Questions] and [Team.Answer] are
+	PolicyLead  Policy = "lead"  // the lead, which gets each request as a message
+	PolicyAllow Policy = "allow" // every request is allowed
+	PolicyDeny  Policy = "deny"  // every request is denied
+)
+
+// Budget is what a team may spend at most; zero fields are without limit. Once it is spent nothing more is started and
+// running sessions are ended.
+type Budget struct {
+	Tokens       int64
+	CostMicroUSD int64         // millionths of a US dollar, as far as agents say what they cost
+	Time         time.Duration // since the team was created, in whole milliseconds
+}
+
+// founding is the config as the commands that make the team.
+func (m *Manager) founding(c TeamConfig) ([]team.Command, error) {
+	if m.opts.As != "" { // the refusal is the core's
+		return commands(m.opts.As, &team.CreateTeam{TeamID: c.Name, Name: c.Name, Dir: m.opts.Dir, TeammateOf: "another team"}), nil
+	}
+	dir := m.opts.Dir
+	if c.Dir != "" {
+		var err error
+		if dir, err = filepath.Abs(c.Dir); err != nil {
+			return nil, err
+		}
+	}
+	lead := c.Lead
+	if lead.Agent == "" {
+		lead.Agent = External
+	}
+	if lead.PlanApproval || lead.Isolation != "" {
+		return nil, refuse(Invalid, "the lead works in the team's directory, and nobody approves its plans: PlanApproval and Isolation are for teammates")
+	}
+	for _, s := range append([]Spawn{lead}, c.Members...) {
+		if err := m.knows(s.Agent); err != nil {
+			return nil, err
+		}
+	}
+	all := commands(team.User, &team.CreateTeam{TeamID: c.Name + "-" + strings.ToLower(desk.NewID()), Name: c.Name, Goal: c.Goal, Dir: dir, Lead: lead.Name,
+		LeadAgent: lead.Agent, LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env, LeadPrompt: lead.Prompt, LeadRole: lead.Role,
+		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: c.Budget.core(), Permissions: c.Rules.core(), HandoverAt: int64(c.HandoverAt)})
+	founder := team.User
+	if lead.Agent == External {
+		if founder = lead.Name; founder == "" {
+			founder = team.DefaultLead
+		}
+	}
+	for _, s := range c.Members {
+		all = append(all, commands(founder, s.core())...)
+	}
+	for _, t := range c.Tasks {
+		all = append(all, commands(founder, t.core())...)
+	}
+	return all, nil
+}
+
+func commands(actor string, body team.Body) []team.Command {
+	return []team.Command{{ID: desk.NewID(), Actor: actor, At: desk.Now(), Body: body}}
+}
+
+// knows refuses an agent that this manager could not start. The empty name is refused by the core.
+func (m *Manager) knows(agent string) error {
+	if agent == "" || m.opts.knows(agent) {
+		return nil
+	}
+	return refuse(Invalid, fmt.Sprintf("no agent named %q; there are: %s", agent, strings.Join(m.opts.agentWords(), ", ")))
+}
+
+func (s Spawn) core() *team.SpawnMember {
+	return &team.SpawnMember{Name: s.Name, Agent: s.Agent, Model: s.Model, Role: s.Role, Prompt: s.Prompt, Mode: string(s.PermissionMode),
+		PlanApproval: s.PlanApproval, Program: s.Program, Args: s.Args, Env: s.Env, Isolation: s.Isolation}
+}
+
+func (r Rules) core() team.Permissions {
+	return team.Permissions{Allow: r.Allow, Policy: string(r.Policy), Millis: r.Timeout.Milliseconds()}
+}
+
+func rulesOf(p team.Permissions) Rules {
+	return Rules{Allow: append([]string(nil), p.Allow...), Policy: Policy(p.Policy), Timeout: time.Duration(p.Millis) * time.Millisecond}
+}
+
+func (b Budget) core() team.Budget {
+	return team.Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Millis: b.Time.Milliseconds()}
+}
+
+func budgetOf(b team.Budget) Budget {
+	return Budget{Tokens: b.Tokens, CostMicroUSD: b.CostMicroUSD, Time: time.Duration(b.Millis) * time.Millisecond}
+}

@@ -1,0 +1,220 @@
+package teams_test
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/pkg/teams"
+)
+
+// A config is one team: what it says is there, and where it makes no sense nothing is.
+func TestTeamConfig(t *testing.T) {
+	everywhere(t, func(t *testing.T, o teams.Options) {
+		m := manage(t, o)
+		for name, c := range map[string]struct {
+			teams.TeamConfig
+			code teams.Code
+		}{
+			"policy":          {teams.TeamConfig{Rules: teams.Rules{Policy: "whoever"}}, teams.Invalid},
+			"rule":            {teams.TeamConfig{Rules: teams.Rules{Allow: []string{"Bash(go test"}}}, teams.Invalid},
+			"timeout":         {teams.TeamConfig{Rules: teams.Rules{Timeout: -time.Second}}, teams.Invalid},
+			"handover":        {teams.TeamConfig{HandoverAt: 101}, teams.Invalid},
+			"mode":            {teams.TeamConfig{Lead: teams.Spawn{PermissionMode: "root"}}, teams.Invalid},
+			"isolated lead":   {teams.TeamConfig{Lead: teams.Spawn{Isolation: teams.Worktree}}, teams.Invalid},
+			"lead's agent":    {teams.TeamConfig{Lead: teams.Spawn{Agent: "dog"}}, teams.Invalid},
+			"member's agent":  {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: "dog"}}}, teams.Invalid},
+			"no command":      {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.ACP}}}, teams.Invalid},
+			"isolation":       {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell, Isolation: "island"}}}, teams.Invalid},
+			"variable":        {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell, Env: []string{"HOME"}}}}, teams.Invalid},
+			"two of a name":   {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell}, {Name: "Ann", Agent: teams.Shell}}}, teams.Taken},
+			"more than lead":  {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Claude, PermissionMode: teams.ModeBypass}}}, teams.Denied},
+			"no such blocker": {teams.TeamConfig{Tasks: []teams.NewTask{{Subject: "look", BlockedBy: []string{"2"}}}}, teams.NotFound},
+		} {
+			c.Name = "core"
+			_, err := m.CreateTeam(limited(t), c.TeamConfig)
+			if !errors.Is(err, c.code) {
+				t.Errorf("%s: %v", name, err)
+			}
+			_, err = m.OpenTeam(limited(t), "core")
+			want(t, err, teams.NotFound)
+		}
+
+		c := teams.TeamConfig{Name: "core", Goal: "to look", Delegate: true, HandoverAt: 70, Budget: teams.Budget{Tokens: 9, CostMicroUSD: 8, Time: time.Hour},
+			Rules:   teams.Rules{Allow: []string{"Edit", "Bash(go test:*)"}, Policy: teams.PolicyDeny, Timeout: time.Minute},
+			Lead:    teams.Spawn{Name: "boss", Role: "chief", PermissionMode: teams.ModeBypass},
+			Members: []teams.Spawn{{Name: "ann", Agent: teams.External, Role: "reader", PlanApproval: true}, {Name: "bob", Agent: teams.External, PermissionMode: teams.ModePlan}},
+			Tasks:   []teams.NewTask{{Subject: "one", Owner: "ann"}, {Subject: "two", BlockedBy: []string{"1"}}}}
+		team := found(t, m, c)
+		is, err := team.Info(limited(t))
+		ok(t, err)
+		if is.Goal != c.Goal || !is.Delegate || is.HandoverAt != 70 || is.Budget != c.Budget || is.Lead != "boss" || !slices.Equal(is.Rules.Allow, c.Rules.Allow) ||
+			is.Rules.Policy != teams.PolicyDeny || is.Rules.Timeout != time.Minute {
+			t.Errorf("the team is %+v", is)
+		}
+		members, err := team.Members(limited(t))
+		ok(t, err)
+		boss, ann, bob := members[0], members[1], members[2]
+		if boss.Role != "chief" || boss.Agent != teams.External || ann.PermissionMode != teams.ModeBypass || !ann.Plan.Required || ann.Role != "reader" || bob.PermissionMode != teams.ModePlan {
+			t.Errorf("the members are %+v", members)
+		}
+		tasks, err := team.Tasks().List(limited(t))
+		ok(t, err)
+		equal(t, "first task", tasks[0].Owner+" "+tasks[0].CreatedBy, "ann boss")
+		equal(t, "second task", strings.Join(tasks[1].Waiting, " "), "1")
+		equal(t, "what ann hears", next(t, received(t, as(t, team, "ann"))).Type, teams.MessageTaskAssignment)
+	})
+}
+
+// received is the member's first message.
+func received(t testing.TB, m *teams.Teammate) chan teams.Message {
+	t.Helper()
+	mail, err := m.Mail().Wait(limited(t))
+	ok(t, err)
+	c := make(chan teams.Message, 1)
+	c <- mail[0]
+	return c
+}
+
+// What a spawn says of the session comes to the session: to an agent of the program's own in its seat, to a shell's command in its environment.
+func TestSpawn(t *testing.T) {
+	agent := newListener()
+	m := manage(t, teams.Options{Env: []string{"A=1", "B=1"}, Agents: map[string]teams.Agent{"listener": agent}})
+	team := create(t, m, "core")
+	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: "listener", Program: "/bin/listen", Args: []string{"-v"}, Env: []string{"B=2"}})
+	ok(t, err)
+	seat := next(t, agent.seats)
+	equal(t, "seat", strings.Join(append(append([]string{seat.Program}, seat.Args...), seat.Env...), " "), "/bin/listen -v A=1 B=1 B=2")
+	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "bob", Agent: teams.Shell, Env: []string{"B=3"}})
+	ok(t, err)
+	_, err = team.Tasks().Create(limited(t), teams.NewTask{Subject: "look", Run: "echo $A $B", Owner: "bob"})
+	ok(t, err)
+	equal(t, "environment of a command", strings.TrimSpace(first(t, team, any1[teams.TaskCompleted]).Result), "1 3")
+	want(t, team.HandOver(limited(t), "bob", ""), teams.Invalid)
+}
+
+// A member in a worktree works on a branch of its own, which is merged when it ends; what it did is not lost with its manager.
+func TestIsolation(t *testing.T) {
+	everywhere(t, func(t *testing.T, o teams.Options) {
+		git := func(args ...string) string {
+			t.Helper()
+			c := exec.Command("git", append([]string{"-C", o.Dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.org"}, args...)...)
+			out, err := c.CombinedOutput()
+			if err != nil {
+				t.Fatalf("git %v: %v\n%s", args, err, out)
+			}
+			return strings.TrimSpace(string(out))
+		}
+		git("init", "-q", "-b", "main")
+		git("commit", "-q", "--allow-empty", "-m", "begin")
+		m := manage(t, o)
+		team := found(t, m, teams.TeamConfig{Name: "core", Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell, Isolation: teams.Worktree}},
+			Tasks: []teams.NewTask{{Subject: "write", Run: "echo by ann >written; git branch --show-current; pwd"}}})
+		said := strings.Fields(first(t, team, any1[teams.TaskCompleted]).Result)
+		equal(t, "branch", said[0], "cadre/core/ann")
+		if _, err := os.Stat(filepath.Join(o.Dir, "written")); err == nil {
+			t.Error("it is written where all work")
+		}
+		ok(t, m.Close())
+		if _, err := os.Stat(filepath.Join(said[1], "written")); err != nil {
+			t.Errorf("what ann did went with the manager: %v", err)
+		}
+
+		m = manage(t, o)
+		team, err := m.OpenTeam(limited(t), "core")
+		ok(t, err)
+		ok(t, m.ShutdownTeammate(limited(t), "ann"))
+		text, err := os.ReadFile(filepath.Join(o.Dir, "written"))
+		ok(t, err)
+		equal(t, "what was merged", string(text), "by ann\n")
+		equal(t, "branches", git("branch", "--format=%(refname:short)"), "main")
+		ok(t, m.Cleanup(limited(t)))
+		if _, err := os.Stat(filepath.Dir(filepath.Dir(said[1]))); err == nil {
+			t.Error("the folder of the team is still there")
+		}
+		_ = team
+	})
+}
+
+// A history that cannot be read is told apart, by errors.Is, from a team that is not there.
+func TestDamage(t *testing.T) {
+	for code, spoil := range map[teams.Code]func(text string) string{
+		teams.Damaged: func(text string) string { return strings.Replace(text, `"team_created"`, `"team_crEated"`, 1) },
+		teams.Newer: func(text string) string { // as a later version would begin the file, with the checksum of that
+			head, rest, _ := strings.Cut(text, "\n")
+			fields := head[strings.Index(head, `,"team"`):]
+			sum := crc32.Checksum([]byte(`{"cadre-journal":2`+fields), crc32.MakeTable(crc32.Castagnoli))
+			return fmt.Sprintf(`{"cadre-journal":2,"crc":"%08x"%s`, sum, fields) + "\n" + rest
+		},
+	} {
+		o := folders(t)
+		m := manage(t, o)
+		create(t, m, "core", "ann")
+		ok(t, m.Close())
+		segments, err := filepath.Glob(filepath.Join(o.Home, "teams", "core", "journal", "*.jsonl"))
+		ok(t, err)
+		text, err := os.ReadFile(segments[0])
+		ok(t, err)
+		spoiled := spoil(string(text))
+		if spoiled == string(text) {
+			t.Fatalf("nothing is spoiled in\n%s", text)
+		}
+		ok(t, os.WriteFile(segments[0], []byte(spoiled), 0o600))
+		_, err = manage(t, o).OpenTeam(limited(t), "core")
+		want(t, err, code)
+		if e, is := errors.AsType[*teams.Error](err); !is || e.Unwrap() == nil {
+			t.Errorf("the error is %#v", err)
+		}
+	}
+}
+
+// What is installed is found, asked for its version, and told in the order of choice.
+func TestInstalled(t *testing.T) {
+	bin := t.TempDir()
+	for name, script := range map[string]string{"codex": "echo codex-cli 1.2.3", "claude": "echo 9.9 \\(Claude Code\\)", "gemini": "exit 1"} {
+		ok(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
+	}
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	all := teams.Installed(limited(t))
+	if len(all) != 2 {
+		t.Fatalf("installed are %+v", all)
+	}
+	equal(t, "the first", all[0].Agent+" "+all[0].Version, "claude 9.9 (Claude Code)")
+	equal(t, "the second", all[1].Agent+" "+all[1].Path, "codex "+filepath.Join(bin, "codex"))
+	if len(all[1].Can) == 0 {
+		t.Error("codex can do nothing")
+	}
+}
+
+// An agent that cannot be started is a member that failed, and the error says what to do.
+func TestMissingPrograms(t *testing.T) {
+	t.Setenv("PATH", "/usr/bin:/bin")
+	m := manage(t, teams.Options{})
+	create(t, m, "core")
+	for _, c := range []struct{ agent, says string }{
+		{teams.Claude, "claude"}, {teams.Codex, "codex"},
+		{teams.Gemini, "through the program cadre"}, {teams.ACP + "/nowhere/agent", "through the program cadre"},
+	} {
+		name, _, _ := strings.Cut(c.agent, ":")
+		is, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: name, Agent: c.agent})
+		want(t, err, teams.Broken)
+		equal(t, "status", is.Status, teams.Failed)
+		if !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", c.agent, err)
+		}
+	}
+	m = manage(t, teams.Options{Helper: helper})
+	create(t, m, "core")
+	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.ACP + "/nowhere/agent"})
+	want(t, err, teams.Broken)
+	if strings.Contains(err.Error(), "through the program") {
+		t.Errorf("with a helper: %v", err)
+	}
+}

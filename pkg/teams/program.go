@@ -1,0 +1,84 @@
+package teams
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"cadre/internal/agent/drivers"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// The agents that are always there. Shell and External need nothing; the others are programs, which have to be installed and logged in.
+const (
+	External = team.External // no session: a person or a program acts as the member
+	Shell    = team.Shell    // runs the commands of tasks, see NewTask.Run
+	Claude   = team.Claude   // Claude Code
+	Codex    = team.Codex
+	Gemini   = team.Gemini // Gemini CLI
+	OpenCode = team.OpenCode
+	// ACP, with a command line behind it, is any program that speaks the Agent Client Protocol: ACP + "my-agent --acp". Quotes keep words together.
+	ACP = team.ACP
+)
+
+// Program is a coding agent that is installed.
+type Program struct {
+	Agent   string // its name in Spawn.Agent
+	Path    string
+	Version string   // in its own words
+	Can     []string // what it can do in a team, in a word or two each
+}
+
+// Installed returns which of Claude, Codex, Gemini and OpenCode are installed, in the order in which cadre run chooses one to lead. It starts each of them to
+// ask for its version, which can take some seconds; one that does not answer within 20 s counts as not installed. Whether somebody is logged in is not known.
+func Installed(ctx context.Context) []Program {
+	found := make([]Program, len(drivers.Models))
+	var asking sync.WaitGroup
+	for i, name := range drivers.Models {
+		asking.Go(func() {
+			if p := drivers.Probe(ctx, name); p.Program != "" && p.Missing == "" {
+				found[i] = Program{Agent: name, Path: p.Program, Version: p.Version, Can: p.Can}
+			}
+		})
+	}
+	asking.Wait()
+	return slices.DeleteFunc(found, func(p Program) bool { return p.Agent == "" })
+}
+
+// helperWord is the argument by which a program knows that it is started as a helper.
+const helperWord = "cadre-helper"
+
+// Helper makes the calling program its own helper (see [Options]): it returns the command line for Options.Helper. In a process that an agent started with that
+// command line it does what the agent wants, and ends the process instead of returning. So it is to be called first in main, before the program looks
+// at its arguments:
+//
+//	func main() {
+//		helper := teams.Helper()
+//		…
+//		m, err := teams.New(teams.Options{Helper: helper})
+func Helper() []string {
+	if len(os.Args) > 1 && os.Args[1] == helperWord {
+		if err := drivers.Serve(context.Background(), os.Args[2:], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	return []string{self, helperWord}
+}
+
+// usualHelper is the program cadre, where it is installed.
+func usualHelper() []string {
+	path, err := proc.Find("cadre")
+	if err != nil {
+		return nil
+	}
+	return []string{path}
+}

@@ -1,0 +1,105 @@
+package teams
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"cadre/internal/team"
+)
+
+// Question is something that waits for the user: leave for a member to use a tool or, where this program leads, a member's plan.
+type Question struct {
+	Request  string    // its id
+	Member   string    // who asks
+	Tool     string    // by Claude Code's name for its kind, such as Bash or Edit; "" for a plan
+	Input    string    // what the tool would be given, as JSON
+	Plan     string    // "" for a tool
+	Deadline time.Time // when it is answered with no because nobody did; zero for never
+}
+
+// Questions yields what waits for the user's answer, now and later, each question once. The user is the human whose team it is, for whom the lead's program
+// speaks; what the rules settle, and what an agent that leads is to decide, is not among it. [Team.Answer] answers. It ends with the team, and with an error, the
+// last pair, when ctx or the manager does, and with Denied for the manager of a teammate.
+//
+//	for q, err := range team.Questions(ctx) {
+//		if err != nil {
+//			return err
+//		}
+//		err = team.Answer(ctx, q, ask(q), "")
+//		…
+//	}
+func (t *Team) Questions(ctx context.Context) iter.Seq2[Question, error] {
+	return func(yield func(Question, error) bool) {
+		_, err := t.asUser("answer what the user is asked")
+		if err == nil {
+			err = public(t.desk.Refresh(ctx))
+		}
+		if err != nil {
+			yield(Question{}, err)
+			return
+		}
+		yielded := map[string]bool{}
+		for {
+			var seq int64
+			var over bool
+			var open []Question
+			t.desk.View(func(s *team.State) {
+				seq, over, open = s.Seq(), ended(s), questions(s)
+			})
+			if over {
+				return
+			}
+			before := yielded
+			yielded = map[string]bool{}
+			for _, q := range open {
+				yielded[q.Request] = true
+				if !before[q.Request] && !yield(q, nil) {
+					return
+				}
+			}
+			if err := t.desk.Wait(ctx, seq); err != nil {
+				yield(Question{}, public(err))
+				return
+			}
+		}
+	}
+}
+
+func ended(s *team.State) bool {
+	t := s.Team()
+	return !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted
+}
+
+// questions are those that wait for the user.
+func questions(s *team.State) (open []Question) {
+	if !s.Exists() {
+		return nil
+	}
+	for _, p := range s.Permissions() {
+		if s.AsksUser(p.Member) {
+			open = append(open, Question{Request: p.Request, Member: p.Member, Tool: p.Tool, Input: p.Input, Deadline: clock(p.Deadline)})
+		}
+	}
+	if lead, _ := s.Member(s.Team().Lead); lead.Agent != team.External {
+		return open // it decides on plans
+	}
+	for _, m := range s.Members() {
+		if m.Plan.State == "submitted" && m.Status.Running() {
+			open = append(open, Question{Request: m.Plan.Request, Member: m.Name, Plan: m.Plan.Text, Deadline: clock(m.Plan.Deadline)})
+		}
+	}
+	return open
+}
+
+// Answer answers a question. The words are for the member; the rejection of a plan needs them. A question that was answered elsewhere meanwhile, or timed out, is
+// refused with NotFound or Conflict.
+func (t *Team) Answer(ctx context.Context, q Question, yes bool, words string) error {
+	if q.Plan == "" {
+		return t.AnswerPermission(ctx, q.Request, yes, words)
+	}
+	if yes {
+		return t.ApprovePlan(ctx, q.Request, words)
+	}
+	return t.RejectPlan(ctx, q.Request, words)
+}

@@ -1,0 +1,143 @@
+package teams_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"cadre/pkg/teams"
+)
+
+// ask has the member ask for a tool, and returns where the answer comes.
+func ask(t *testing.T, m *teams.Teammate, tool string) chan teams.Answer {
+	answers := make(chan teams.Answer, 1)
+	go func() {
+		a, err := m.AskPermission(limited(t), tool, `{"command":"make"}`, 20*time.Second)
+		if err != nil {
+			t.Error(err)
+		}
+		answers <- a
+	}()
+	return answers
+}
+
+// questions passes a team's questions on, until the team or the test ends.
+func questions(t *testing.T, team *teams.Team) chan teams.Question {
+	ctx := limited(t)
+	asked := make(chan teams.Question, 16)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		defer close(asked)
+		for q, err := range team.Questions(ctx) {
+			if err != nil && ctx.Err() == nil {
+				t.Error(err)
+			} else if err == nil {
+				asked <- q
+			}
+		}
+	}()
+	t.Cleanup(func() { <-over })
+	return asked
+}
+
+// The program is asked what no rule settles, and for plans, each once; what was asked before it listened too.
+func TestQuestions(t *testing.T) {
+	m := manage(t, teams.Options{})
+	team := found(t, m, teams.TeamConfig{Name: "core", Rules: teams.Rules{Allow: []string{"Edit"}},
+		Members: []teams.Spawn{{Name: "ann", Agent: teams.External}, {Name: "bob", Agent: teams.External, PlanApproval: true}}})
+	ann, bob := as(t, team, "ann"), as(t, team, "bob")
+	before := ask(t, ann, "Bash")
+	first(t, team, any1[teams.PermissionRequested])
+	asked := questions(t, team)
+	q := next(t, asked)
+	equal(t, "question", q.Member+" "+q.Tool+" "+q.Input, `ann Bash {"command":"make"}`)
+	if q.Deadline.IsZero() {
+		t.Error("it has no deadline")
+	}
+	ok(t, team.Answer(limited(t), q, true, "go on"))
+	a := next(t, before)
+	equal(t, "answer", a.Outcome+" "+a.Reason, "allowed go on")
+	want(t, team.Answer(limited(t), q, false, ""), teams.NotFound)
+
+	equal(t, "by a rule", next(t, ask(t, ann, "Edit")).Outcome, "allowed") // which nobody is asked about
+	for _, approve := range []bool{false, true} {
+		request, err := bob.SubmitPlan(limited(t), "write")
+		ok(t, err)
+		q = next(t, asked)
+		equal(t, "plan", q.Member+" "+q.Plan+" "+q.Request, "bob write "+request)
+		if !approve {
+			want(t, team.Answer(limited(t), q, false, ""), teams.Invalid) // it must say what the plan lacks
+		}
+		ok(t, team.Answer(limited(t), q, approve, "think of tests"))
+		approved, feedback, err := bob.AwaitPlan(limited(t), request)
+		ok(t, err)
+		equal(t, "approved", approved, approve)
+		equal(t, "feedback", feedback, "think of tests")
+	}
+	denied := ask(t, bob, "Bash")
+	ok(t, team.Answer(limited(t), next(t, asked), false, "no"))
+	equal(t, "answer", next(t, denied).Allowed, false)
+	ok(t, team.Abort(limited(t), "enough"))
+	if q, more := <-asked; more {
+		t.Errorf("after the end it is asked %+v", q)
+	}
+}
+
+// Who is asked: the user, or the agent that leads where the policy says so; never for the lead itself.
+func TestPolicies(t *testing.T) {
+	for policy, user := range map[teams.Policy]bool{"": true, teams.PolicyUser: true, teams.PolicyLead: false, teams.PolicyAllow: false, teams.PolicyDeny: false} {
+		agent := newListener()
+		m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
+		team := found(t, m, teams.TeamConfig{Name: "core", Rules: teams.Rules{Policy: policy}, Lead: teams.Spawn{Agent: "listener"},
+			Members: []teams.Spawn{{Name: "ann", Agent: teams.External}}})
+		seat := next(t, agent.seats)
+		asked := questions(t, team)
+		answer := ask(t, as(t, team, "ann"), "Bash")
+		outcome := "allowed"
+		switch {
+		case user:
+			ok(t, team.Answer(limited(t), next(t, asked), true, ""))
+		case policy == teams.PolicyLead:
+			equal(t, "what the lead gets", next(t, agent.mail).Type, teams.MessagePermissionRequest)
+			open, err := team.Permissions(limited(t))
+			ok(t, err)
+			ok(t, team.AnswerPermission(limited(t), open[0].Request, true, ""))
+		case policy == teams.PolicyDeny:
+			outcome = "denied"
+		}
+		equal(t, "outcome under "+string(policy), next(t, answer).Outcome, outcome)
+		if policy == teams.PolicyAllow || policy == teams.PolicyDeny {
+			continue
+		}
+		answer = ask(t, seat.Teammate, "Bash")
+		q := next(t, asked)
+		equal(t, "who asks", q.Member, "lead")
+		ok(t, team.Answer(limited(t), q, true, ""))
+		equal(t, "who answers the lead", next(t, answer).By, teams.User)
+	}
+}
+
+// Questions end with their context and their manager, with an error, and are not for teammates.
+func TestQuestionsEnd(t *testing.T) {
+	memory := new(teams.Memory)
+	m := manage(t, teams.Options{Memory: memory})
+	team := create(t, m, "core", "ann")
+	first := func(ctx context.Context, team *teams.Team) (last error) {
+		for _, err := range team.Questions(ctx) {
+			last = err
+		}
+		return last
+	}
+	cancelled, cancel := context.WithCancel(limited(t))
+	cancel()
+	if err := first(cancelled, team); !errors.Is(err, context.Canceled) {
+		t.Errorf("they end with %v", err)
+	}
+	anns, err := manage(t, teams.Options{Memory: memory, As: "ann"}).OpenTeam(limited(t), "core")
+	ok(t, err)
+	want(t, first(limited(t), anns), teams.Denied)
+	ok(t, m.Close())
+	want(t, first(limited(t), team), teams.Finished)
+}

@@ -1,0 +1,101 @@
+package teams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"cadre/internal/run"
+	"cadre/internal/team"
+)
+
+// Report says where a team's report goes. The zero Report is written nowhere.
+type Report struct {
+	File  string // path, from the team's directory; "" for no file
+	Title string // "" for the usual one
+}
+
+// Result is how far a team has come.
+type Result struct {
+	Team      Info
+	Report    string // in Markdown: the words of a lead that is an agent, then every task with what came of it
+	Completed int    // tasks
+	Failed    int    // tasks that were given up
+	Open      int    // tasks that are neither
+}
+
+// Run sees the team to its end. It waits until nothing more can happen: every task is completed, or cannot be, and everybody is idle. A lead that is an
+// agent then gives its report, unless it begins new work instead. The teammates are ended, the report is written and the team is complete, as with
+// [Team.Complete].
+//
+//	working ──all tasks done──▶ report of the lead ──▶ teammates ended ──▶ complete
+//	   │  ▲                           └─ new work ─▶ working
+//	   └──┴─ ctx ended, budget spent, tasks given up: the report says so, and the team stays as it is
+//
+// The error is nil when everything is done. With one of the following, Result is valid too, the report is written, and the team is unfinished:
+//
+//   - the cause of ctx: its sessions go on until the manager is closed;
+//   - Exhausted: the budget is spent; [Team.SetBudget] gives more;
+//   - NotReady: there are tasks that could not be done; [Team.Retry] has them tried again;
+//   - Broken: the lead's agent cannot go on, in its own words, and only a person can help;
+//   - Finished: somebody else ended the team.
+//
+// After any other error Result is nothing: NotReady where the team is being run already, also by cadre run; Denied for the manager of a teammate; Finished
+// where the manager was closed meanwhile; or what kept the host or the report's file from working. Run can be called again, in any process.
+//
+// While it runs, somebody should answer the team's [Team.Questions]: what nobody answers is denied. Where this program leads, its mail stays its own, and Run
+// does not wait for what it may still have in mind.
+func (t *Team) Run(ctx context.Context, r Report) (Result, error) {
+	if t.hosting == nil {
+		return Result{}, refuse(Denied, fmt.Sprintf("this manager acts as %s and runs no sessions; the lead's manager runs the team", t.me.name))
+	}
+	leave, err := t.room.lead()
+	if err != nil {
+		return Result{}, public(err)
+	}
+	defer leave()
+	l := t.runner(r)
+	short, err := l.Work(ctx, t.hosting)
+	switch {
+	case errors.Is(err, run.ErrHostEnded) && t.failure != nil: // it is closed, so this is read after it was written
+		return Result{}, fmt.Errorf("the host of team %s has ended: %w", t.name, public(t.failure))
+	case errors.Is(err, run.ErrHostEnded):
+		return Result{}, refuse(Finished, fmt.Sprintf("the manager let go of team %s while it ran", t.name))
+	case err != nil:
+		return Result{}, public(err)
+	}
+	end, err := l.Finish(ctx, short)
+	if err != nil {
+		return Result{}, public(err)
+	}
+	t.project(context.WithoutCancel(ctx))
+	return Result{Team: infoOf(end.Team), Report: end.Text, Completed: end.Completed, Failed: end.Failed, Open: end.Open}, public(short)
+}
+
+// Retry gives a team that stopped short another try, before Run is called again: tasks that were given up are back on the list, members in trouble are tried at
+// once, and, while there is something left to do, a teammate is put beside each one that has ended, to go on for it: NAME-again-2 for NAME.
+func (t *Team) Retry(ctx context.Context) error {
+	if _, err := t.asUser("give the team another try"); err != nil {
+		return err
+	}
+	if err := t.desk.Refresh(ctx); err != nil {
+		return public(err)
+	}
+	return public(t.runner(Report{}).Retry(ctx))
+}
+
+func (t *Team) runner(r Report) *run.Lead {
+	if r.File != "" && !filepath.IsAbs(r.File) {
+		r.File = filepath.Join(t.dir, r.File)
+	}
+	return &run.Lead{Desk: t.desk, Title: r.Title, Report: r.File, Seen: t.desk.Seq(), Log: t.opts.Log}
+}
+
+// HandOver ends a member's session and has a fresh one go on for it, with its task, its mail, and a note of what the one before did: its context is full, or was
+// led astray. It does not wait for that. It happens by itself when a context is nearly full; see TeamConfig.HandoverAt. Members without a
+// context, [Shell] and [External], are refused with Invalid.
+func (t *Team) HandOver(ctx context.Context, member, reason string) error {
+	_, err := t.me.do(ctx, &team.HandOver{Member: member, Reason: reason})
+	return err
+}

@@ -1,0 +1,278 @@
+package teams_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"cadre/pkg/teams"
+)
+
+// everywhere runs a test with teams on disk and in memory.
+func everywhere(t *testing.T, test func(t *testing.T, o teams.Options)) {
+	t.Run("disk", func(t *testing.T) { test(t, folders(t)) })
+	t.Run("memory", func(t *testing.T) { test(t, teams.Options{Memory: new(teams.Memory), Dir: t.TempDir()}) })
+}
+
+// shells is a team of two shells with these tasks.
+func shells(tasks ...teams.NewTask) teams.TeamConfig {
+	return teams.TeamConfig{Name: "core", Goal: "work", Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell}, {Name: "bob", Agent: teams.Shell}}, Tasks: tasks}
+}
+
+func found(t testing.TB, m *teams.Manager, c teams.TeamConfig) *teams.Team {
+	t.Helper()
+	team, err := m.CreateTeam(limited(t), c)
+	ok(t, err)
+	return team
+}
+
+func TestRun(t *testing.T) {
+	everywhere(t, func(t *testing.T, o teams.Options) {
+		m := manage(t, o)
+		team := found(t, m, shells(teams.NewTask{Subject: "one", Run: "echo first"}, teams.NewTask{Subject: "two", Run: "echo second"},
+			teams.NewTask{Subject: "both", Run: `cat "$CADRE_RESULTS"/*`, BlockedBy: []string{"1", "2"}}))
+		r, err := team.Run(limited(t), teams.Report{File: "reports/core.md", Title: "How it went"})
+		ok(t, err)
+		if r.Completed != 3 || r.Failed+r.Open != 0 || r.Team.Status != teams.TeamComplete || r.Team.Report != filepath.Join(o.Dir, "reports/core.md") {
+			t.Errorf("it ended with %+v", r)
+		}
+		text, err := os.ReadFile(r.Team.Report)
+		ok(t, err)
+		if string(text) != r.Report || !strings.Contains(r.Report, "first\nsecond") || !strings.Contains(r.Report, "# How it went") {
+			t.Errorf("the report is\n%s\nand in the file\n%s", r.Report, text)
+		}
+		members, err := team.Members(limited(t))
+		ok(t, err)
+		for _, m := range members[1:] {
+			equal(t, m.Name, m.Status, teams.Stopped)
+		}
+		_, err = team.Run(limited(t), teams.Report{})
+		want(t, err, teams.Finished)
+		ok(t, m.Cleanup(limited(t)))
+	})
+}
+
+// Tasks that fail leave the team unfinished; tried again after what was wrong is mended, it goes on where it stopped.
+func TestRunAgain(t *testing.T) {
+	everywhere(t, func(t *testing.T, o teams.Options) {
+		m := manage(t, o)
+		team := found(t, m, shells(teams.NewTask{Subject: "good", Run: "echo good >>ran"}, teams.NewTask{Subject: "bad", Run: "echo bad >>ran; test -e mended"}))
+		r, err := team.Run(limited(t), teams.Report{})
+		want(t, err, teams.NotReady)
+		if r.Completed != 1 || r.Failed != 1 || r.Team.Status != teams.TeamActive || !strings.Contains(r.Report, "exit status 1") {
+			t.Errorf("it stopped with %+v", r)
+		}
+		ok(t, m.Close())
+
+		m = manage(t, o)
+		team, err = m.OpenTeam(limited(t), "core")
+		ok(t, err)
+		ok(t, os.WriteFile(filepath.Join(o.Dir, "mended"), nil, 0o600))
+		_, err = team.Run(limited(t), teams.Report{})
+		want(t, err, teams.NotReady) // it was given up, and nobody took that back
+		ok(t, team.Retry(limited(t)))
+		r, err = team.Run(limited(t), teams.Report{})
+		ok(t, err)
+		equal(t, "completed", r.Completed, 2)
+		ran, err := os.ReadFile(filepath.Join(o.Dir, "ran"))
+		ok(t, err)
+		equal(t, "how often good ran", strings.Count(string(ran), "good"), 1)
+		equal(t, "how often bad ran", strings.Count(string(ran), "bad"), 2)
+	})
+}
+
+// Who has ended is replaced by a teammate that may do what it was allowed, and no more.
+func TestRetryReplacesWhoEnded(t *testing.T) {
+	m := manage(t, teams.Options{})
+	team := found(t, m, teams.TeamConfig{Name: "core", Tasks: []teams.NewTask{{Subject: "look", Run: "echo seen"}},
+		Lead: teams.Spawn{PermissionMode: teams.ModeBypass}})
+	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: teams.Shell, Role: "looker", PermissionMode: teams.ModePlan})
+	ok(t, err)
+	first(t, team, any1[teams.TaskCompleted])
+	ok(t, m.ShutdownTeammate(limited(t), "ann"))
+	ok(t, team.Retry(limited(t))) // there is nothing left to do
+	_, err = team.Member(limited(t), "ann-again-2")
+	want(t, err, teams.NotFound)
+	add(t, team.Tasks(), "more")
+	ok(t, team.Retry(limited(t)))
+	again, err := team.Member(limited(t), "ann-again-2")
+	ok(t, err)
+	equal(t, "role and mode", again.Role+" "+string(again.PermissionMode), "looker plan")
+}
+
+func TestRunIsCutShort(t *testing.T) {
+	hanging := shells(teams.NewTask{Subject: "hang", Run: "sleep 1000"})
+	claimed := func(t *testing.T, team *teams.Team) { first(t, team, any1[teams.TaskClaimed]) }
+	for name, c := range map[string]struct {
+		stop func(t *testing.T, m *teams.Manager, team *teams.Team, cancel context.CancelCauseFunc)
+		why  error
+	}{
+		"ctx": {func(_ *testing.T, _ *teams.Manager, _ *teams.Team, cancel context.CancelCauseFunc) {
+			cancel(os.ErrDeadlineExceeded)
+		}, os.ErrDeadlineExceeded},
+		"aborted": {func(t *testing.T, _ *teams.Manager, team *teams.Team, _ context.CancelCauseFunc) {
+			ok(t, team.Abort(limited(t), "enough"))
+		}, teams.Finished},
+		"closed": {func(t *testing.T, m *teams.Manager, _ *teams.Team, _ context.CancelCauseFunc) { ok(t, m.Close()) }, teams.Finished},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, o teams.Options) {
+				m := manage(t, o)
+				team := found(t, m, hanging)
+				ctx, cancel := context.WithCancelCause(limited(t))
+				type end struct {
+					r   teams.Result
+					err error
+				}
+				ended := make(chan end, 1)
+				go func() {
+					r, err := team.Run(ctx, teams.Report{})
+					ended <- end{r, err}
+				}()
+				claimed(t, team)
+				c.stop(t, m, team, cancel)
+				e := next(t, ended)
+				if !errors.Is(e.err, c.why) {
+					t.Errorf("it ended with %v", e.err)
+				}
+				if name == "ctx" && (!strings.Contains(e.r.Report, "hang") || e.r.Open != 1) {
+					t.Errorf("the result is %+v", e.r)
+				}
+			})
+		})
+	}
+}
+
+// One at a time runs a team, and the manager of a teammate does not.
+func TestWhoRuns(t *testing.T) {
+	everywhere(t, func(t *testing.T, o teams.Options) {
+		m := manage(t, o)
+		team := found(t, m, shells(teams.NewTask{Subject: "wait", Run: "until test -e go; do sleep 0.01; done"}))
+		other, err := manage(t, o).OpenTeam(limited(t), "core")
+		ok(t, err)
+		ran := make(chan error, 2)
+		for _, one := range []*teams.Team{team, other} {
+			go func() {
+				_, err := one.Run(limited(t), teams.Report{})
+				ran <- err
+			}()
+		}
+		want(t, next(t, ran), teams.NotReady)
+		o.As = "ann"
+		anns, err := manage(t, o).OpenTeam(limited(t), "core")
+		ok(t, err)
+		_, err = anns.Run(limited(t), teams.Report{})
+		want(t, err, teams.Denied)
+		want(t, anns.Retry(limited(t)), teams.Denied)
+		ok(t, os.WriteFile(filepath.Join(o.Dir, "go"), nil, 0o600))
+		ok(t, next(t, ran))
+	})
+}
+
+// A budget that is spent ends the sessions; a new one lets the team go on.
+func TestRunOnABudget(t *testing.T) {
+	worker := teams.Worker{Task: func(ctx context.Context, seat *teams.Seat, job teams.Job) (string, error) {
+		info, err := seat.Member(ctx)
+		if err != nil || info.Usage.InputTokens > 0 {
+			return "cheap", err
+		}
+		seat.Used(job.Task.ID, teams.Usage{InputTokens: 1000})
+		<-ctx.Done()
+		return "", ctx.Err()
+	}}
+	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"worker": worker}})
+	team := found(t, m, teams.TeamConfig{Name: "core", Budget: teams.Budget{Tokens: 500}, Members: []teams.Spawn{{Name: "ann", Agent: "worker"}}, Tasks: []teams.NewTask{{Subject: "look"}}})
+	r, err := team.Run(limited(t), teams.Report{})
+	want(t, err, teams.Exhausted)
+	equal(t, "spent", r.Team.Exhausted, "tokens")
+	ok(t, team.SetBudget(limited(t), teams.Budget{Tokens: 5000}))
+	r, err = team.Run(limited(t), teams.Report{})
+	ok(t, err)
+	equal(t, "tokens", r.Team.Usage.InputTokens, 1000)
+}
+
+// chief is a lead that is an agent of the program's own: asked for its report it first finds something more to do.
+type chief struct{}
+
+func (c chief) Start(_ context.Context, seat *teams.Seat) (teams.Session, error) {
+	return &chiefSession{chief: c, seat: seat, over: make(chan struct{})}, nil
+}
+
+type chiefSession struct {
+	chief
+	seat  *teams.Seat
+	mu    sync.Mutex
+	asked int
+	once  sync.Once
+	over  chan struct{}
+}
+
+func (s *chiefSession) Deliver(ctx context.Context, mail []teams.Message) error {
+	for _, m := range mail {
+		if m.Type != teams.MessageSystem || m.Ref != teams.ReportRef {
+			continue
+		}
+		s.mu.Lock()
+		s.asked++
+		first := s.asked == 1
+		s.mu.Unlock()
+		if first {
+			if _, err := s.seat.Tasks().Create(ctx, teams.NewTask{Subject: "what was missing", Run: "echo found"}); err != nil {
+				return err
+			}
+		} else if err := s.seat.GiveReport(ctx, "All is done, says "+s.seat.Name()); err != nil {
+			return err
+		}
+	}
+	return s.seat.Idle(ctx, "")
+}
+
+func (s *chiefSession) Wake(ctx context.Context) error { return s.seat.Idle(ctx, "") }
+func (s *chiefSession) Stop(context.Context) error     { s.once.Do(func() { close(s.over) }); return nil }
+func (s *chiefSession) Wait() error                    { <-s.over; return nil }
+
+func TestRunLedByAnAgent(t *testing.T) {
+	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"chief": chief{}}, Log: func(text string) {
+		if strings.HasPrefix(text, "refused") { // the end of the team is none of the host's mistakes
+			t.Error(text)
+		}
+	}})
+	c := shells(teams.NewTask{Subject: "look", Run: "echo seen"})
+	c.Lead = teams.Spawn{Name: "boss", Agent: "chief"}
+	team := found(t, m, c)
+	r, err := team.Run(limited(t), teams.Report{})
+	ok(t, err)
+	if r.Completed != 2 || !strings.Contains(r.Report, "All is done, says boss") || !strings.Contains(r.Report, "found") {
+		t.Errorf("it ended with %+v", r)
+	}
+	want(t, as(t, team, "ann").GiveReport(limited(t), "mine"), teams.Finished)
+	ok(t, m.Close())
+}
+
+// Where an agent leads the manager acts as the user, and leaves the lead its mail.
+func TestUserWhereAnAgentLeads(t *testing.T) {
+	agent := newListener()
+	m := manage(t, teams.Options{Agents: map[string]teams.Agent{"listener": agent}})
+	team := found(t, m, teams.TeamConfig{Name: "core", Lead: teams.Spawn{Agent: "listener", PermissionMode: teams.ModePlan}, Members: []teams.Spawn{{Name: "ann", Agent: teams.External}}})
+	next(t, agent.seats)
+	ok(t, m.SendMessage(limited(t), "", "lead", "go on"))
+	equal(t, "who says so", next(t, agent.mail).From, teams.User)
+	_, err := team.Mail().Wait(limited(t))
+	want(t, err, teams.Denied)
+	add(t, team.Tasks(), "look")
+	_, err = team.Tasks().ClaimNext(limited(t))
+	want(t, err, teams.Invalid)
+	ok(t, team.SetDelegate(limited(t), true))
+	ok(t, team.SetMode(limited(t), "lead", teams.ModeDefault))
+	ok(t, team.SetMode(limited(t), "ann", teams.ModeBypass)) // the user gives what no lead could
+	_, err = team.RequestShutdown(limited(t), teams.ShutdownRequest{Member: "ann"})
+	ok(t, err)
+	_, err = team.AwaitEnd(limited(t), "ann")
+	ok(t, err)
+	want(t, as(t, team, "lead").GiveReport(limited(t), "nobody asked"), teams.Conflict)
+	want(t, team.HandOver(limited(t), "ann", ""), teams.Finished)
+}
