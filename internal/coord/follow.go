@@ -24,6 +24,7 @@ type turn struct {
 	asked    bool            // the lead was asked for its report
 	proposal string          // request of the last plan that the session proposed itself
 	restate  bool            // the context was shortened
+	shows    bool            // its agent shows what its tools gave, so that mail behind a result is known to be there
 }
 
 func (s *seat) asked() {
@@ -36,9 +37,7 @@ func (s *seat) asked() {
 func (s *seat) restates() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.turn.restate
-	s.turn.restate = false
-	return r
+	return s.turn.restate
 }
 
 func (s *seat) update(change func(*turn)) {
@@ -64,7 +63,7 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 			default:
 			}
 		case agent.Received:
-			s.arrived(s.post.arrived(u.ID))
+			s.arrived(s.post.carried(u.ID))
 		case agent.TurnStarted:
 			body = &team.ReportStatus{Member: s.member, Status: team.Active, Summary: s.occupation(u.Summary)}
 		case agent.Used:
@@ -82,7 +81,8 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 			s.host.Log(s.member + ": " + firstLine(u.Text))
 		case agent.ToolFinished:
 			if carried := letter.Carries(s.teamID, s.member, u.Output); len(carried) > 0 {
-				s.arrived(s.post.arrived(byTool, carried...))
+				s.update(func(t *turn) { t.shows = true })
+				s.arrived(s.post.carried(byTool, carried...))
 			}
 		case agent.Compacted:
 			s.update(func(t *turn) { t.restate = true })
@@ -164,9 +164,12 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 		seq := s.host.Desk.Seq()
 		s.update(func(t *turn) { t.since, t.retries = seq, false })
 	}()
-	tool := s.post.arrived(byTool)
-	if u.Problem == nil && !u.Interrupted {
+	shows := false
+	s.update(func(t *turn) { shows = t.shows })
+	if tool := s.post.carried(byTool); u.Problem == nil && !u.Interrupted && !shows {
 		s.arrived(tool) // the agent went on after the result that had them
+	} else {
+		s.post.off(tool) // its result was lost, shortened, or for a subagent
 	}
 	if !s.told {
 		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})

@@ -59,21 +59,27 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 		case wantNudge:
 			var task team.Task
 			s.host.Desk.View(func(st *team.State) { task, _ = st.Task(w.Request) })
-			s.hand(ctx, session, agent.Prompt{ID: id, Text: briefing.Nudge(task)}, w.Kind)
+			if !s.hand(ctx, session, agent.Prompt{ID: id, Text: briefing.Nudge(task)}, w.Kind) {
+				s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
+			}
 		}
 	}
 }
 
 // hand gives the session a prompt. What it does not take is wanted again.
 func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, kind team.WantKind) bool {
-	if s.restates() && p.Text != "" {
+	restates := s.restates() && p.Text != ""
+	if restates {
 		s.host.Desk.View(func(st *team.State) { p.Text = briefing.Restate(st, s.member) + "\n\n" + p.Text })
 	}
 	err := session.Give(ctx, p)
 	if err == nil {
+		if restates {
+			s.update(func(t *turn) { t.restate = false })
+		}
 		return true
 	}
-	s.post.arrived(p.ID)
+	s.post.off(s.post.carried(p.ID))
 	if ctx.Err() == nil {
 		s.host.Log("giving " + s.member + " its " + string(kind) + ": " + err.Error())
 		select {
@@ -109,6 +115,7 @@ func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Star
 func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text string) bool {
 	task, fence := s.claim(ctx)
 	if task != "" {
+		s.post.take(func() []team.Message { return s.assignments(task) }, id) // the task itself says what they do
 		s.host.Desk.View(func(st *team.State) { text = strings.TrimSpace(text + "\n\n" + briefing.Work(st, task)) })
 	}
 	if text == "" {
@@ -121,8 +128,14 @@ func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text 
 		if err := s.host.do(ctx, &team.ReleaseTask{Task: task, Member: s.member, Fence: fence, Reason: "it could not be given to " + s.member}, s.lease); err != nil {
 			s.host.Log("not recorded for " + s.member + ": " + err.Error())
 		}
+		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
 	}
 	return true
+}
+
+// assignments are the notices in the inbox that this task is the member's.
+func (s *seat) assignments(task string) []team.Message {
+	return slices.DeleteFunc(s.inbox(), func(m team.Message) bool { return m.Type != team.TypeTaskAssignment || m.Ref != task })
 }
 
 // claim takes the next task for the member; "" when there is none to be had now.
@@ -144,10 +157,10 @@ func (s *seat) claim(ctx context.Context) (task string, fence int64) {
 
 // deliverMail gives the session the mail that is not on its way already.
 func (s *seat) deliverMail(ctx context.Context, session agent.Session, id string, w team.Want) {
-	mail := s.post.take(s.inbox(), id)
+	mail := s.post.take(s.inbox, id)
 	loud := func(m team.Message) bool { return !m.Quiet }
 	if !slices.ContainsFunc(mail, loud) { // the rest came with the result of a tool meanwhile
-		s.post.arrived(id)
+		s.post.off(s.post.carried(id))
 		return
 	}
 	if slices.ContainsFunc(mail, asksReport) {
@@ -159,7 +172,7 @@ func (s *seat) deliverMail(ctx context.Context, session agent.Session, id string
 
 func asksReport(m team.Message) bool { return m.Type == team.TypeSystem && m.Ref == team.ReportRef }
 
-// arrived records that the session has these messages.
+// arrived records that the session has these messages. Those of which that cannot be recorded stay on their way: it has them.
 func (s *seat) arrived(mail []team.Message) {
 	if len(mail) == 0 {
 		return
@@ -169,14 +182,18 @@ func (s *seat) arrived(mail []team.Message) {
 		seqs = append(seqs, m.Seq)
 	}
 	s.update(func(t *turn) { t.mail = append(t.mail, mail...) })
-	s.recordAtLast(&team.ReceiveMessages{Member: s.member, Seqs: seqs}, "that it has its mail")
+	if s.recordAtLast(&team.ReceiveMessages{Member: s.member, Seqs: seqs}, "that it has its mail") {
+		s.post.off(mail)
+	}
 }
 
-// recordAtLast records what is so also when the session is just being ended.
-func (s *seat) recordAtLast(body team.Body, what string) {
+// recordAtLast records what is so also when the session is just being ended, and reports whether it could.
+func (s *seat) recordAtLast(body team.Body, what string) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), giveBack)
 	defer cancel()
-	if err := s.host.do(ctx, body, s.lease); err != nil {
+	err := s.host.do(ctx, body, s.lease)
+	if err != nil {
 		s.host.Log("not recorded of " + s.member + ", " + what + ": " + err.Error())
 	}
+	return err == nil
 }

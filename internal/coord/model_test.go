@@ -462,3 +462,31 @@ func ledStage(t *testing.T) *stage {
 	t.Helper()
 	return newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Goal: "find the bug", Dir: t.TempDir(), LeadAgent: "scripted"})
 }
+
+// Mail that comes while the receipt of what came before is being recorded is given, and that is not given again.
+func TestMailIsGivenOnce(t *testing.T) {
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "Listen."})
+	ann := next(t, modelled(s))
+	ann.begun <- agent.Started{Session: "s-1"}
+	ann.given(t)
+	ann.updates <- agent.TurnStarted{}
+	const messages = 300
+	go func() {
+		for range messages {
+			if _, err := s.Do(t.Context(), team.Command{Actor: "lead", Body: &team.SendMessage{To: "ann", Body: "listen"}}); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	given := map[int64]int{}
+	for len(given) < messages {
+		for _, m := range ann.given(t).Mail {
+			given[m.Seq]++
+		}
+	}
+	for seq, n := range given {
+		if n != 1 {
+			t.Errorf("message %d was given %d times", seq, n)
+		}
+	}
+}

@@ -91,7 +91,7 @@ func (t *tools) Call(ctx context.Context, name string, input json.RawMessage) (s
 
 // mailForTool is what goes at the end of a tool's result.
 func (s *seat) mailForTool(context.Context) (string, error) {
-	mail := s.post.take(s.inbox(), byTool)
+	mail := s.post.take(s.inbox, byTool)
 	if slices.ContainsFunc(mail, asksReport) {
 		s.asked()
 	}

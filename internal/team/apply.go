@@ -373,6 +373,9 @@ func (e *TaskClaimed) apply(s *State, r *Record) {
 		t.Failure = ""
 		t.Attempts++
 	})
+	if m := s.alive(e.Member); m != nil && m.Status == Idle && m.Agent != External { // its session is about to begin
+		m.Status = Active
+	}
 }
 
 func (e *TaskReleased) apply(s *State, r *Record) {
