@@ -81,8 +81,21 @@ type usage struct {
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
 }
 
+func (u usage) minus(v usage) usage {
+	return usage{max(0, u.Input-v.Input), max(0, u.Output-v.Output), max(0, u.CacheRead-v.CacheRead), max(0, u.CacheWrite-v.CacheWrite)}
+}
+
+func (u usage) plus(v usage) usage {
+	return usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
+}
+
+func (u usage) team() team.Usage {
+	return team.Usage{InputTokens: u.Input, OutputTokens: u.Output, CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite}
+}
+
 // message is what a line of the agent or of the user carries.
 type message struct {
+	ID      string          `json:"id"`
 	Model   string          `json:"model"`
 	Content json.RawMessage `json:"content"` // a text, or blocks
 	Usage   usage           `json:"usage"`
@@ -108,7 +121,9 @@ type decoder struct {
 	error  string  // the kind of error that the program told last, by its own word for it
 	cost   float64 // what the session cost up to the last result
 	full   int64   // tokens in the context at the last call of the model
-	window int64   // and how many fit
+	window int64   // and how many fit; 0 before the first result
+	call   string  // id of the last message of the model, one for each call of it
+	told   usage   // of this turn, what was told already
 }
 
 // decode returns what a line says, in order; nothing for what is no line of the protocol, or is of no interest.
@@ -169,12 +184,16 @@ func (d *decoder) assistant(l *line) []any {
 	if l.Parent != "" || json.Unmarshal(l.Message, &m) != nil { // what a subagent says is not said by the member
 		return nil
 	}
+	said := []any{working{}}
 	if d.error = l.Error; m.Model != synthetic {
 		if u := m.Usage; u.Input+u.CacheRead+u.CacheWrite > 0 {
 			d.full = u.Input + u.CacheRead + u.CacheWrite + u.Output
 		}
+		if m.ID != d.call { // the usage is that of the call's start; the result of the turn has the rest
+			d.call, d.told = m.ID, d.told.plus(m.Usage)
+			said = append(said, d.used(m.Usage))
+		}
 	}
-	said := []any{working{}}
 	for _, b := range blocks(m.Content) {
 		switch b.Type {
 		case "text":
@@ -209,16 +228,12 @@ func (d *decoder) result(l *line) []any {
 	for _, u := range l.ModelUsage {
 		d.window = max(d.window, u.ContextWindow)
 	}
-	u := team.Usage{InputTokens: l.Usage.Input, OutputTokens: l.Usage.Output, CacheReadTokens: l.Usage.CacheRead, CacheWriteTokens: l.Usage.CacheWrite}
-	if l.Cost > d.cost { // it is that of the whole session
-		u.CostMicroUSD = int64((l.Cost-d.cost)*1e6 + 0.5)
+	used := d.used(l.Usage.minus(d.told))
+	if d.told = (usage{}); l.Cost > d.cost { // it is that of the whole session
+		used.Usage.CostMicroUSD = int64((l.Cost-d.cost)*1e6 + 0.5)
 		d.cost = l.Cost
 	}
-	full := 0
-	if d.window > 0 {
-		full = int(min(100, d.full*100/d.window))
-	}
-	said := []any{agent.Used{Usage: u, Context: full}}
+	said := []any{used}
 	end := agent.TurnEnded{Text: d.last}
 	if l.Result != "" && !l.IsError {
 		end.Text = l.Result
@@ -237,6 +252,15 @@ func (d *decoder) result(l *line) []any {
 	}
 	d.last, d.error = "", ""
 	return append(said, end)
+}
+
+// used is what is told of some more usage.
+func (d *decoder) used(u usage) agent.Used {
+	said := agent.Used{Usage: u.team()}
+	if d.window > 0 {
+		said.Context = int(min(100, d.full*100/d.window))
+	}
+	return said
 }
 
 // wordsOf are the program's own words for what went wrong.
