@@ -69,13 +69,13 @@ The team shares a task list and a mailbox, which you use through the tools of th
 // Branch is the git branch of a member that works in a worktree of its own.
 func Branch(teamName, member string) string { return "cadre/" + teamName + "/" + member }
 
-// Opening is what a session begins with, after Start; "" when there is nothing to begin with. Told says that the session resumes one that was told
-// the member's prompt.
-func Opening(s *team.State, member string, told bool) string {
+// Opening is what a session begins with, after Start; "" when there is nothing to begin with. Resumed says that it goes on with the history of an earlier
+// one, and told that the member's prompt is in that.
+func Opening(s *team.State, member string, resumed, told bool) string {
 	t := s.Team()
 	m, _ := s.Member(member)
 	var parts []string
-	if !told {
+	if !resumed || !told {
 		if member == t.Lead && t.Goal != "" {
 			parts = append(parts, "The goal of the team:\n\n"+t.Goal)
 		}
@@ -90,7 +90,7 @@ func Opening(s *team.State, member string, told bool) string {
 	}
 	if m.Note != "" {
 		parts = append(parts, m.Note)
-		if told {
+		if resumed {
 			parts = append(parts, "Go on where you stopped. Look first at what is done already, and do nothing twice.")
 		}
 	}

@@ -209,11 +209,15 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 		due     team.Time
 		members []team.Member
 		over    bool
+		unrun   = "nothing is to run now"
 	)
 	h.Desk.View(func(s *team.State) {
 		wants, due = s.Wants(now)
 		members = s.Members()
 		over = ended(s)
+		if s.Team().Exhausted != "" {
+			unrun = "the budget of the team was spent"
+		}
 	})
 	next = time.Hour
 	if due != 0 {
@@ -274,7 +278,7 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 		case i < 0 || members[i].Host != h.ID || members[i].Lease != s.lease || over:
 			s.stop(stopQuietly, "", h.StopGrace)
 		case !wanted[name]:
-			s.stop(stopDetach, "nothing is to run now", h.StopGrace)
+			s.stop(stopDetach, unrun, h.StopGrace)
 		}
 	}
 	idle := h.UntilIdle && len(wanted) == 0 && len(h.seats) == 0

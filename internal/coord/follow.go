@@ -17,6 +17,7 @@ import (
 type turn struct {
 	since    int64           // seq of the record before which the turn before it ended
 	last     string          // what the agent said last
+	task     string          // that it is for, also when that is done; "" for none
 	mail     []team.Message  // that it got since a turn came to its end
 	pending  string          // what it said at the end of a turn after which it was reminded of its task
 	nudged   map[string]bool // claims that it was reminded of
@@ -69,9 +70,7 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 		case agent.Used:
 			task := u.Task
 			if task == "" {
-				if held := s.held(); len(held) > 0 {
-					task = held[0].ID
-				}
+				task = s.works()
 			}
 			if s.ending() != stopQuietly { // its bill comes also when it is ended in the middle of a turn
 				s.recordAtLast(&team.ReportUsage{Member: s.member, Task: task, Usage: u.Usage, Context: int64(min(max(u.Context, 0), 100))}, "what it used")
@@ -124,6 +123,19 @@ func (s *seat) held() (tasks []team.Task) {
 	return tasks
 }
 
+// works notes which task the turn is for, and returns it: the one that the member holds, else the one that it held last. What a turn uses is told of when
+// the task may be done already.
+func (s *seat) works() (task string) {
+	held := s.held()
+	s.update(func(t *turn) {
+		if len(held) > 0 {
+			t.task = held[0].ID
+		}
+		task = t.task
+	})
+	return task
+}
+
 // begin records that the session runs, and which mail is in its history already.
 func (s *seat) begin(u agent.Started) {
 	s.record(&team.ReportStarted{Member: s.member, Session: u.Session})
@@ -162,7 +174,7 @@ func (s *seat) report(body team.Body) error {
 func (s *seat) endTurn(u agent.TurnEnded) {
 	defer func() {
 		seq := s.host.Desk.Seq()
-		s.update(func(t *turn) { t.since, t.retries = seq, false })
+		s.update(func(t *turn) { t.since, t.retries, t.task = seq, false, "" })
 	}()
 	shows := false
 	s.update(func(t *turn) { shows = t.shows })

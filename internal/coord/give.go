@@ -94,7 +94,7 @@ func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, 
 func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Started) {
 	var text string
 	s.host.Desk.View(func(st *team.State) {
-		text = briefing.Opening(st, s.member, begun.Resumed && slices.Contains(begun.Seen, 0))
+		text = briefing.Opening(st, s.member, begun.Resumed, slices.Contains(begun.Seen, 0))
 		if t := st.Team(); s.member == t.Lead && t.ReportAsked && t.LastWords == "" {
 			text = strings.TrimSpace(text + "\n\n" + briefing.AskReport())
 			s.asked()
@@ -149,6 +149,7 @@ func (s *seat) claim(ctx context.Context) (task string, fence int64) {
 	}
 	for _, e := range receipt.Record.Events {
 		if claimed, ok := e.(*team.TaskClaimed); ok {
+			s.works()
 			return claimed.Task, claimed.Fence
 		}
 	}

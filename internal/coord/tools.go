@@ -21,6 +21,7 @@ import (
 type tools struct {
 	*toolbox.Toolbox
 	gate     func(tool, input string) error
+	called   func() // after each call
 	listener net.Listener
 	relay    []string
 	stop     context.CancelFunc
@@ -28,7 +29,7 @@ type tools struct {
 }
 
 func (s *seat) serveTools(gate func(tool, input string) error) (*tools, error) {
-	t := &tools{gate: gate, stop: func() {}}
+	t := &tools{gate: gate, called: func() { s.works() }, stop: func() {}}
 	t.Toolbox = toolbox.New(toolbox.Options{Desk: memberDesk{s}, Member: s.member, Now: desk.Now, Refresh: s.host.Desk.Refresh, Mail: s.mailForTool, Agents: s.host.offers,
 		Spawned:  func(context.Context, string) error { return nil }, // this host takes it by itself
 		Isolates: s.host.isolates,
@@ -86,6 +87,7 @@ func (t *tools) Call(ctx context.Context, name string, input json.RawMessage) (s
 	if err := t.gate(name, string(input)); err != nil {
 		return err.Error(), true
 	}
+	defer t.called()
 	return t.Toolbox.Call(ctx, name, input)
 }
 
