@@ -113,9 +113,11 @@ func (a *app) statusCommand() *cobra.Command {
 			defer d.Close()
 			var all struct {
 				overview
-				Members     []team.Member     `json:"members"`
-				Permissions []team.Permission `json:"permissions"`
+				Members     []team.Member         `json:"members"`
+				Permissions []team.Permission     `json:"permissions"`
+				TaskUsage   map[string]team.Usage `json:"taskUsage,omitempty"` // of the tasks that used something, by id
 			}
+			var spent []team.Task
 			held := map[string]string{}
 			d.View(func(s *team.State) {
 				all.overview, all.Members, all.Permissions = summarize(s, dir), s.Members(), s.Permissions()
@@ -124,10 +126,19 @@ func (a *app) statusCommand() *cobra.Command {
 						held[t.Owner] += prefix(", ", held[t.Owner])
 						held[t.Owner] = t.ID + " " + t.Subject
 					}
+					if t.Usage != (team.Usage{}) {
+						spent = append(spent, t)
+					}
 				}
 			})
 			if all.Permissions == nil {
 				all.Permissions = []team.Permission{}
+			}
+			if len(spent) > 0 {
+				all.TaskUsage = map[string]team.Usage{}
+				for _, t := range spent {
+					all.TaskUsage[t.ID] = t.Usage
+				}
 			}
 			return a.print(all, func(w io.Writer) error {
 				o := all.overview
@@ -137,10 +148,10 @@ func (a *app) statusCommand() *cobra.Command {
 				}
 				fmt.Fprintf(w, "in %s, last change %s", o.Dir, show.Ago(desk.Now(), o.UpdatedAt))
 				if o.Usage.Tokens() > 0 {
-					fmt.Fprintf(w, ", %d tokens, $%.4f", o.Usage.Tokens(), float64(o.Usage.CostMicroUSD)/1e6)
+					fmt.Fprintf(w, ", %d tokens%s", o.Usage.Tokens(), prefix(", ", cost(o.Usage)))
 				}
 				if o.Exhausted != "" {
-					fmt.Fprintf(w, "; the budget is spent: %s", o.Exhausted)
+					fmt.Fprintf(w, "; the budget is spent: %s; to give it more: cadre budget %s", o.Exhausted, o.Name)
 				}
 				if !o.Hosted && o.Status == team.TeamActive && hasSessions(all.Members) {
 					fmt.Fprintf(w, "\nno process runs its sessions at the moment; to go on: cadre run FILE, or cadre host %s", o.Name)
@@ -156,6 +167,9 @@ func (a *app) statusCommand() *cobra.Command {
 					t.Row(m.Name, m.Agent, m.Role, string(m.Status), fmt.Sprint(len(m.Inbox)), tokens(m.Usage), cost(m.Usage), percent(m.Context), works)
 				}
 				if err := t.Write(w); err != nil {
+					return err
+				}
+				if err := writeSpent(w, o.Name, spent); err != nil {
 					return err
 				}
 				return writeWaiting(w, o.Name, all.Members, all.Permissions)
@@ -179,6 +193,27 @@ func writeWaiting(w io.Writer, name string, members []team.Member, permissions [
 		}
 	}
 	return nil
+}
+
+// mostSpent bounds how many tasks are listed with what they used.
+const mostSpent = 20
+
+// writeSpent lists what tasks used, the last ones where there are many.
+func writeSpent(w io.Writer, name string, tasks []team.Task) error {
+	if len(tasks) == 0 {
+		return nil
+	}
+	more := len(tasks) - mostSpent
+	fmt.Fprintln(w)
+	t := show.NewTable(min(len(tasks), mostSpent)+1, "TASK", "STATUS", "TOKENS", "COST", "SUBJECT")
+	for _, task := range tasks[max(0, more):] {
+		t.Row(task.ID, show.TaskState(task), tokens(task.Usage), cost(task.Usage), task.Subject)
+	}
+	if err := t.Write(w); err != nil || more <= 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "and %d before them: cadre task list %s\n", more, name)
+	return err
 }
 
 func tokens(u team.Usage) string {

@@ -151,7 +151,7 @@ func (a *app) run(ctx context.Context, o run.Options) error {
 	}
 	if !r.Done() {
 		if team.CodeOf(r.Short) == team.Exhausted {
-			return &team.Error{Code: team.Exhausted, Text: fmt.Sprintf("not finished: %v; give it more, and go on: cadre budget %s, and the same command again", r.Short, r.Team.Name)}
+			return &team.Error{Code: team.Exhausted, Text: fmt.Sprintf("not finished: %v, and then the same command goes on where this one stopped", r.Short)}
 		}
 		return &team.Error{Code: team.NotReady, Text: "not finished: " + why + "; the same command goes on where this one stopped"}
 	}

@@ -138,11 +138,18 @@ func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
 		_, err := a.out.Write(append(team.AppendTasks(make([]byte, 0, guess*(all+1)), tasks), '\n'))
 		return err
 	}
-	t := show.NewTable(all+1, "ID", "STATUS", "OWNER", "PRIORITY", "SUBJECT")
+	bills := s.Team().Usage != (team.Usage{})
+	row := func(id, status, owner, priority, tokens, cost, subject string) []string {
+		if bills {
+			return []string{id, status, owner, priority, tokens, cost, subject}
+		}
+		return []string{id, status, owner, priority, subject}
+	}
+	t := show.NewTable(all+1, row("ID", "STATUS", "OWNER", "PRIORITY", "TOKENS", "COST", "SUBJECT")...)
 	empty := true
 	for task := range tasks {
 		empty = false
-		t.Row(task.ID, show.TaskState(task), task.Owner, task.Priority, task.Subject)
+		t.Row(row(task.ID, show.TaskState(task), task.Owner, task.Priority, tokens(task.Usage), cost(task.Usage), task.Subject)...)
 	}
 	if empty {
 		return said("no tasks")(a.out)
@@ -194,6 +201,8 @@ func describe(w io.Writer, t team.Task) error {
 		row("attempts", fmt.Sprint(t.Attempts))
 	}
 	row("last failure", t.Failure)
+	row("tokens", tokens(t.Usage))
+	row("cost", cost(t.Usage))
 	if t.CompletedAt > 0 && t.StartedAt > 0 {
 		row("took", show.Span(time.Duration(t.CompletedAt-t.StartedAt)*time.Millisecond))
 	}

@@ -183,7 +183,7 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 	case at.over:
 		return true, reason(team.Finished, "the team was ended by somebody else"), nil
 	case at.exhausted != "":
-		return !at.sessions, reason(team.Exhausted, "the budget is spent: %s", at.exhausted), nil
+		return !at.sessions, reason(team.Exhausted, "%s", at.exhausted), nil
 	case at.lost != "":
 		return true, reason(Broken, "the lead cannot go on: %s", at.lost), nil
 	case at.busy:

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"cadre/internal/team"
 )
@@ -10,7 +11,7 @@ import (
 // situation is what is looked at to see what is to be done.
 type situation struct {
 	over      bool
-	exhausted string
+	exhausted string   // what the team has spent, in words
 	led       bool     // by an agent
 	lost      string   // why that agent cannot go on
 	said      bool     // it gave its report
@@ -26,7 +27,7 @@ func (l *Lead) look() (at situation) {
 	l.Desk.View(func(s *team.State) {
 		t := s.Team()
 		at.over = !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted
-		at.exhausted = t.Exhausted
+		at.exhausted = exhausted(t)
 		at.undone = s.Count(team.Pending) + s.Count(team.InProgress)
 		at.said = t.LastWords != ""
 		for _, m := range s.Members() {
@@ -66,6 +67,23 @@ func (l *Lead) look() (at situation) {
 		}
 	})
 	return at
+}
+
+// exhausted says what the team has spent, of how much, and how to give it more; "" while something is left.
+func exhausted(t team.Team) string {
+	dollars := func(micro int64) string { return fmt.Sprintf("$%.4f", float64(micro)/1e6) }
+	used, more := "", ""
+	switch t.Exhausted {
+	case "":
+		return ""
+	case "tokens":
+		used, more = fmt.Sprintf("%d of %d", t.Usage.Tokens(), t.Budget.Tokens), "--tokens N"
+	case "cost":
+		used, more = dollars(t.Usage.CostMicroUSD)+" of "+dollars(t.Budget.CostMicroUSD), "--usd AMOUNT"
+	case "time":
+		used, more = fmt.Sprintf("%s since the team was created", time.Duration(t.Budget.Millis)*time.Millisecond), "--time SPAN"
+	}
+	return fmt.Sprintf("the budget is spent: %s, %s; to give it more: cadre budget %s %s", t.Exhausted, used, t.Name, more)
 }
 
 // waiting are the tasks that nobody but the lead can do.
