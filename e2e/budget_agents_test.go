@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"cadre/internal/agent/agenttest"
+)
+
+// A budget that is spent, in whichever unit, stops the team in the middle of what it does: the run says so and how to go on, and nothing is left running. With a
+// new budget the same command goes on.
+func TestBudgets(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ agent, budget, words, more string }{
+		"tokens":          {"claude", "tokens: 1500", `tokens, \d{4} of 1500; to give it more: cadre budget spent --tokens N; the same command goes on`, "--tokens=1000000"},
+		"tokens of codex": {"codex", "tokens: 1500", `tokens, \d{4} of 1500; to give it more: cadre budget spent --tokens N; the same command goes on`, "--tokens=1000000"},
+		"money":           {"claude", "usd: 0.002", `cost, \$0.00\d\d of \$0.0020; to give it more: cadre budget spent --usd AMOUNT; the same command goes on`, "--usd=100"},
+		"time":            {"claude", "time: 5s", `time, 5s since the team was created; to give it more: cadre budget spent --time SPAN; the same command goes on`, "--time=1h"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+				switch id, _ := task(r); {
+				case id == "":
+					return agenttest.Say("I have no task yet.")
+				case r.Has("Go on where you stopped"):
+					return complete(r)
+				case name == "time":
+					return shells[c.agent]("touch began; sleep 1000")
+				case name == "money": // of which the agent tells at the end of a turn
+					return agenttest.Turn{Text: "Not yet.", In: 1000}
+				}
+				return shells[c.agent]("true") // for ever, in one turn
+			}, c.agent)
+			file := s.file("name: spent\nbudget: {" + c.budget + "}\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + c.agent + "}]\ntasks: [{id: one}]\n")
+			for range 2 { // once more without a new budget, it says the same
+				r := s.run(file)
+				s.ended(r, 1)
+				if left := s.processes(); len(left) > 0 {
+					t.Errorf("left running are %v", left)
+				}
+				if !regexp.MustCompile("not finished: the budget is spent: " + c.words).MatchString(r.err) {
+					t.Errorf("it says %s", r.err)
+				}
+			}
+			if status := s.must("status", "spent"); !strings.Contains(status, "; the budget is spent: ") {
+				t.Errorf("its status is\n%s", status)
+			}
+			s.must("budget", "spent", c.more)
+			s.ended(s.run(file), 0)
+		})
+	}
+}
+
+// What was used is told for each member and each task, in tokens, and in money by the agent that says it.
+func TestCosts(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		turn := complete(r)
+		turn.In, turn.Out = 1000, 100
+		if id, calls := task(r); id == "1" && called(calls, "TaskUpdate") == 0 {
+			turn.CacheRead, turn.CacheWrite = 600, 200
+		}
+		return turn
+	}, "claude", "codex")
+	file := s.file("name: costs\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: claude, role: a}, {name: bob, agent: codex, role: b}]\ntasks: [{id: one, role: a}, {id: two, role: b}, {id: three, role: a, blockedBy: [one]}]\n")
+	s.ended(s.run(file), 0)
+	status := s.must("status", "costs")
+	for _, line := range []string{`costs is complete.*`, `in \S+, last change .*, 6600 tokens, \$0\.\d{4}`, `ann +claude +a +stopped +0 +4400 +\$0\.\d{4} .*`, `bob +codex +b +stopped +0 +2200 .*`,
+		`TASK +STATUS +TOKENS +COST +SUBJECT`, `1 +completed +2200 +\$0\.\d{4} +one`, `2 +completed +2200 +two`, `3 +completed +2200 +\$0\.\d{4} +three`} {
+		if !regexp.MustCompile(`(?m)^` + line + `$`).MatchString(status) {
+			t.Errorf("its status has no line %q:\n%s", line, status)
+		}
+	}
+	type usage struct{ InputTokens, OutputTokens, CacheReadTokens, CacheWriteTokens, CostMicroUSD int64 }
+	all := read[struct {
+		Usage   usage
+		Members []struct {
+			Name  string
+			Usage usage
+		}
+		TaskUsage map[string]usage
+	}](s.world, "status", "costs")
+	cost := all.TaskUsage["1"].CostMicroUSD + all.TaskUsage["3"].CostMicroUSD
+	if all.TaskUsage["1"] != (usage{1200, 200, 600, 200, all.TaskUsage["1"].CostMicroUSD}) || all.TaskUsage["2"] != (usage{2000, 200, 0, 0, 0}) || cost == 0 || cost != all.Usage.CostMicroUSD {
+		t.Errorf("%+v", all)
+	}
+}
