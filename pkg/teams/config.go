@@ -1,13 +1,16 @@
 package teams
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"cadre/internal/desk"
+	"cadre/internal/proc"
 	"cadre/internal/team"
+	"cadre/internal/worktree"
 )
 
 // TeamConfig says which team to create. Only Name must be set.
@@ -95,7 +98,7 @@ type Budget struct {
 }
 
 // founding is the config as the commands that make the team.
-func (m *Manager) founding(c TeamConfig) ([]team.Command, error) {
+func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, error) {
 	if m.opts.As != "" { // the refusal is the core's
 		return commands(m.opts.As, &team.CreateTeam{TeamID: c.Name, Name: c.Name, Dir: m.opts.Dir, TeammateOf: "another team"}), nil
 	}
@@ -114,7 +117,7 @@ func (m *Manager) founding(c TeamConfig) ([]team.Command, error) {
 		return nil, refuse(Invalid, "the lead works in the team's directory, and nobody approves its plans: PlanApproval and Isolation are for teammates")
 	}
 	for _, s := range append([]Spawn{lead}, c.Members...) {
-		if err := m.knows(s.Agent); err != nil {
+		if err := m.check(ctx, s, dir); err != nil {
 			return nil, err
 		}
 	}
@@ -140,12 +143,23 @@ func commands(actor string, body team.Body) []team.Command {
 	return []team.Command{{ID: desk.NewID(), Actor: actor, At: desk.Now(), Body: body}}
 }
 
-// knows refuses an agent that this manager could not start. The empty name is refused by the core.
-func (m *Manager) knows(agent string) error {
-	if agent == "" || m.opts.knows(agent) {
+// check refuses a member whose session this manager could not start in that directory, before it is one. What else makes no sense the core refuses.
+func (m *Manager) check(ctx context.Context, s Spawn, dir string) error {
+	if s.Agent != "" && !m.opts.knows(s.Agent) {
+		return refuse(Invalid, fmt.Sprintf("no agent named %q; there are: %s", s.Agent, strings.Join(m.opts.agentWords(), ", ")))
+	}
+	if s.Isolation != Worktree {
 		return nil
 	}
-	return refuse(Invalid, fmt.Sprintf("no agent named %q; there are: %s", agent, strings.Join(m.opts.agentWords(), ", ")))
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	if err := worktree.Able(ctx, procs, dir); err != nil {
+		return refuse(Invalid, fmt.Sprintf("%s cannot have a worktree of its own: %v", s.Name, err))
+	}
+	return nil
 }
 
 func (s Spawn) core() *team.SpawnMember {

@@ -33,6 +33,7 @@ func TestTeamConfig(t *testing.T) {
 			"member's agent":  {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: "dog"}}}, teams.Invalid},
 			"no command":      {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.ACP}}}, teams.Invalid},
 			"isolation":       {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell, Isolation: "island"}}}, teams.Invalid},
+			"no repository":   {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell, Isolation: teams.Worktree}}}, teams.Invalid},
 			"variable":        {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell, Env: []string{"HOME"}}}}, teams.Invalid},
 			"two of a name":   {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell}, {Name: "Ann", Agent: teams.Shell}}}, teams.Taken},
 			"more than lead":  {teams.TeamConfig{Members: []teams.Spawn{{Name: "ann", Agent: teams.Claude, PermissionMode: teams.ModeBypass}}}, teams.Denied},

@@ -45,7 +45,7 @@ func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	if err := m.vacant(); err != nil {
 		return nil, err
 	}
-	commands, err := m.founding(c)
+	commands, err := m.founding(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (m *Manager) SpawnTeammate(ctx context.Context, s Spawn) (Member, error) {
 		return Member{}, err
 	}
 	if m.opts.As == "" {
-		if err := m.knows(s.Agent); err != nil {
+		if err := m.check(ctx, s, t.dir); err != nil {
 			return Member{}, err
 		}
 	}

@@ -2,7 +2,9 @@ package teams
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -72,7 +74,7 @@ type Memory struct {
 
 type memoryTeam struct {
 	store *memjournal.Store
-	dir   string // the temporary folder, while there is one
+	dir   string // the team's folder in a temporary one, while there is one
 	users int
 	led   bool // somebody has the lead
 }
@@ -110,11 +112,11 @@ func (m *Memory) open(name string, _ func(string)) (*room, error) {
 		return nil, refuse(NotFound, fmt.Sprintf("there is no team %s in this memory", name))
 	}
 	if t.dir == "" {
-		dir, err := os.MkdirTemp("", "cadre-"+name+"-")
+		temp, err := os.MkdirTemp("", "cadre-")
 		if err != nil {
 			return nil, err
 		}
-		t.dir = dir
+		t.dir = filepath.Join(temp, name)
 	}
 	t.users++
 	return &room{journal: t.store.Open(), hosts: filepath.Join(t.dir, "hosts"), role: roles(""), lead: func() (func(), error) { return m.lead(name, t) },
@@ -142,10 +144,12 @@ func (m *Memory) leave(t *memoryTeam) {
 		return
 	}
 	os.RemoveAll(filepath.Join(t.dir, "hosts"))
-	os.Remove(filepath.Join(t.dir, "worktrees"))
-	if os.Remove(t.dir) == nil { // else there is work in it
-		t.dir = ""
+	for _, empty := range []string{filepath.Join(t.dir, "worktrees"), t.dir, filepath.Dir(t.dir)} { // else there is work in it
+		if err := os.Remove(empty); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
 	}
+	t.dir = ""
 }
 
 func (m *Memory) remove(name string, t *memoryTeam) error {

@@ -37,7 +37,7 @@ type Result struct {
 //
 //   - the cause of ctx: its sessions go on until the manager is closed;
 //   - Exhausted: the budget is spent; [Team.SetBudget] gives more;
-//   - NotReady: there are tasks that could not be done; [Team.Retry] has them tried again;
+//   - NotReady: there are tasks that could not be done, or that wait for this program as the lead; [Team.Retry] has the former tried again;
 //   - Broken: the lead's agent cannot go on, in its own words, and only a person can help;
 //   - Finished: somebody else ended the team.
 //
@@ -64,6 +64,9 @@ func (t *Team) Run(ctx context.Context, r Report) (Result, error) {
 		return Result{}, refuse(Finished, fmt.Sprintf("the manager let go of team %s while it ran", t.name))
 	case err != nil:
 		return Result{}, public(err)
+	}
+	if short == nil {
+		short = l.Undone()
 	}
 	end, err := l.Finish(ctx, short)
 	if err != nil {
