@@ -195,10 +195,7 @@ func (r *Run) Story() string {
 	defer r.mu.Unlock()
 	var b strings.Builder
 	for _, u := range r.all {
-		line := fmt.Sprintf("%T %+v", u, u)
-		if p, ok := u.(agent.TurnEnded); ok && p.Problem != nil {
-			line += ": " + p.Problem.Error()
-		}
+		line := Words(u)
 		if len(line) > 400 {
 			line = line[:400] + " …"
 		}

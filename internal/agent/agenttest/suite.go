@@ -153,10 +153,10 @@ func testWhileAToolRuns(t *testing.T, d Driver, p Program) {
 	r := b.Start()
 	r.Tell("p", "do one")
 	Next[agent.ToolStarted](r)
-	b.waitFile("began")
+	b.WaitFile("began")
 	r.Prompt(Mail("mail", 7, "the port is 4711"))
 	r.quiet(agent.Received{ID: "mail"})
-	b.touch("go")
+	b.Touch("go")
 	done := Next[agent.ToolFinished](r)
 	if done.Failed || !strings.Contains(done.Output, "finished") && !d.Silent {
 		t.Errorf("the tool gave %+v", done)
@@ -239,12 +239,12 @@ func testPermission(t *testing.T, d Driver, p Program) {
 	if asked.Tool != "Bash" || !strings.Contains(asked.Input, "touch allowed") {
 		t.Errorf("asked for %+v", asked)
 	}
-	b.absent("allowed")
+	b.Absent("allowed")
 	asked.Answer(true, "")
 	if end := Next[agent.TurnEnded](r); end.Text != "Done." {
 		t.Errorf("the turn ended with %+v", end)
 	}
-	b.waitFile("allowed")
+	b.WaitFile("allowed")
 	r.Tell("p2", "do two")
 	Next[agent.PermissionAsked](r).Answer(false, "not today")
 	for end := Next[agent.TurnEnded](r); end.Text != "Not done."; end = Next[agent.TurnEnded](r) {
@@ -253,7 +253,7 @@ func testPermission(t *testing.T, d Driver, p Program) {
 		}
 		r.Tell("again", "go on") // some programs end the turn with a refusal
 	}
-	b.absent("denied")
+	b.Absent("denied")
 }
 
 // What the gate forbids does not happen, whatever mode the session is in.
@@ -279,8 +279,8 @@ func testGate(t *testing.T, d Driver, p Program) {
 		}
 		r.Tell("again", "go on") // some programs end the turn with a refusal
 	}
-	b.absent("ran")
-	b.absent("written")
+	b.Absent("ran")
+	b.Absent("written")
 	if asked := Said[agent.PermissionAsked](r); len(asked) > 0 {
 		t.Errorf("a person was asked for %+v", asked)
 	}
@@ -333,29 +333,29 @@ func testPlan(t *testing.T, d Driver, p Program) {
 	r.Tell("p", "plan, then do it")
 	if d.Plan == nil {
 		Next[agent.TurnEnded](r)
-		b.absent("written")
+		b.Absent("written")
 		allowed = true
 		if err := r.SetAccess(b.Ctx, agent.Access{Mode: "bypassPermissions", Writes: true}); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			t.Fatal(err)
 		}
 		r.Tell("go", "The plan is approved: now write.")
-		b.waitFile("written")
+		b.WaitFile("written")
 		return
 	}
 	first := Next[agent.PlanProposed](r)
-	b.absent("written")
+	b.Absent("written")
 	if !strings.Contains(first.Plan, "The first plan.") {
 		t.Errorf("the plan is %q", first.Plan)
 	}
 	first.Answer(false, "think of the tests")
 	second := Next[agent.PlanProposed](r)
-	b.absent("written")
+	b.Absent("written")
 	if !strings.Contains(second.Plan, "with tests") {
 		t.Errorf("the second plan is %q", second.Plan)
 	}
 	allowed = true
 	second.Answer(true, "")
-	b.waitFile("written")
+	b.WaitFile("written")
 }
 
 func testErrors(t *testing.T, d Driver, p Program) {
@@ -414,7 +414,7 @@ func testKilled(t *testing.T, d Driver, p Program) {
 	r.Prompt(first)
 	Next[agent.TurnEnded](r)
 	r.Tell("p2", "do two")
-	b.waitFile("began")
+	b.WaitFile("began")
 	r.Prompt(Mail("m2", 6, "in between"))
 	r.kill()
 	if end := Next[agent.Ended](r); end.Err == nil {
@@ -458,7 +458,7 @@ func testStop(t *testing.T, d Driver, p Program) {
 	b.Spec.Access.Mode = "bypassPermissions"
 	r := b.Start()
 	r.Tell("p", "do one")
-	b.waitFile("began")
+	b.WaitFile("began")
 	ctx, cancel := context.WithTimeout(b.Ctx, time.Second)
 	defer cancel()
 	done := make(chan error, 1)
@@ -523,14 +523,16 @@ func (r *Run) quiet(u agent.Update) {
 	}
 }
 
-func (b *Bench) touch(name string) {
+// Touch makes an empty file in the project.
+func (b *Bench) Touch(name string) {
 	b.T.Helper()
 	if err := os.WriteFile(filepath.Join(b.World.Dir, name), nil, 0o600); err != nil {
 		b.T.Fatal(err)
 	}
 }
 
-func (b *Bench) waitFile(name string) {
+// WaitFile waits until a file is in the project.
+func (b *Bench) WaitFile(name string) {
 	b.T.Helper()
 	path := filepath.Join(b.World.Dir, name)
 	deadline := time.Now().Add(patience)
@@ -545,7 +547,8 @@ func (b *Bench) waitFile(name string) {
 	}
 }
 
-func (b *Bench) absent(name string) {
+// Absent fails when a file is in the project.
+func (b *Bench) Absent(name string) {
 	b.T.Helper()
 	if _, err := os.Stat(filepath.Join(b.World.Dir, name)); err == nil {
 		b.T.Errorf("%s is there", name)

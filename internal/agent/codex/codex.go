@@ -8,7 +8,8 @@
 // # A session
 //
 // is one codex app-server that listens on a unix socket, with one thread. The connection is a WebSocket; when it breaks while the program lives, the driver
-// connects again and goes on with the turn that runs.
+// connects again and goes on with the turn that runs. What happened meanwhile it reads in the thread's history, and says it once; what the program asked,
+// and asks again, is answered once; a prompt whose answer was lost is given again only when the turn that may have taken it has ended without it.
 //
 //	thread/start or thread/resume ──▶ Started ──turn/start──▶ turn ──turn/completed──▶ waiting ──turn/start──▶ turn …
 //	                                                        └─ turn/steer: in the same turn's next call of the model

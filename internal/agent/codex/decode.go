@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -20,6 +21,23 @@ type (
 	received struct{ client string }
 	// planned is a plan that the agent laid out.
 	planned struct{ text string }
+	// resolved says that a request of the program waits no more.
+	resolved struct{ request string }
+)
+
+// What a request of the program asks for.
+type (
+	// permission asks for leave to use a tool, by Claude Code's name for its kind.
+	permission struct{ tool, input string }
+	// call is one of a team's tool.
+	call struct {
+		tool  string
+		input json.RawMessage
+	}
+	// questions are for the person at the program's terminal.
+	questions struct{ ids []string }
+	// elicitation is what an MCP server wants to know.
+	elicitation struct{}
 )
 
 // item is a part of a thread.
@@ -45,6 +63,7 @@ type item struct {
 	} `json:"error"`
 	ContentItems []textPart `json:"contentItems"`
 	Success      *bool      `json:"success"`
+	Completed    int64      `json:"completedAtMs"` // 0 while it goes on
 }
 
 type textPart struct {
@@ -67,71 +86,211 @@ type turnError struct {
 	Info    json.RawMessage `json:"codexErrorInfo"`
 }
 
+type turn struct {
+	ID     string     `json:"id"`
+	Status string     `json:"status"`
+	Error  *turnError `json:"error"`
+	Items  []item     `json:"items"`
+}
+
 type thread struct {
-	ID     string `json:"id"`
-	Status struct {
-		Type string `json:"type"`
-	} `json:"status"`
-	Turns []struct {
-		ID     string `json:"id"`
-		Status string `json:"status"`
-		Items  []item `json:"items"`
-	} `json:"turns"`
+	ID    string `json:"id"`
+	Turns []turn `json:"turns"`
 }
 
-// decoder turns the notifications of one thread into what they say.
+// decoder turns what one thread says into what it means, and says that once: on a new connection the program tells some of it again, and
+// some of it stands in the thread's history only.
 type decoder struct {
-	last string // the last text of the turn
+	turn  string           // the turn that was said last; "" before the first one
+	over  bool             // so was its end
+	items map[string]*seen // what was said of the items of that turn
+	last  string           // the last text of that turn
+	spent breakdown        // the tokens of the thread that were said, or are not this session's
+	ours  bool             // a turn has begun in this session: what the thread spends from now on is said
 }
 
+// seen is what was said of an item.
+type seen struct {
+	begun, ended bool
+	edit         string // its input, when it is an edit
+}
+
+// resume tells the decoder what happened in the thread before this session, which is not said again.
+func (d *decoder) resume(t *thread) {
+	if n := len(t.Turns); n > 0 {
+		d.turn, d.over = t.Turns[n-1].ID, true
+	}
+}
+
+// missed is what happened in the thread while there was no connection, as its history has it.
+func (d *decoder) missed(t *thread) (said []any) {
+	for _, now := range t.Turns[d.known(t):] {
+		said = append(said, d.begin(now.ID)...)
+		running := now.Status == "inProgress"
+		for i := range now.Items {
+			it := &now.Items[i]
+			said = append(said, d.started(it)...)
+			if !running || it.Completed != 0 {
+				said = append(said, d.completed(it)...)
+			}
+		}
+		if !running {
+			said = append(said, d.end(&now)...)
+		}
+	}
+	return said
+}
+
+// known is how many turns of the thread are of no interest any more.
+func (d *decoder) known(t *thread) int {
+	for i, one := range t.Turns {
+		switch {
+		case one.ID != d.turn:
+		case d.over:
+			return i + 1
+		default:
+			return i
+		}
+	}
+	if d.turn == "" {
+		return 0
+	}
+	return max(0, len(t.Turns)-1) // the thread was rolled back meanwhile
+}
+
+// decode returns what a notification says, in order; nothing for what is of no interest.
 func (d *decoder) decode(method string, params json.RawMessage) []any {
 	var p struct {
-		Turn struct {
-			ID     string     `json:"id"`
-			Status string     `json:"status"`
-			Error  *turnError `json:"error"`
-		} `json:"turn"`
-		TurnID     string `json:"turnId"`
-		Item       item   `json:"item"`
+		Turn       turn `json:"turn"`
+		Item       item `json:"item"`
 		TokenUsage struct {
+			Total  breakdown `json:"total"`
 			Last   breakdown `json:"last"`
 			Window int64     `json:"modelContextWindow"`
 		} `json:"tokenUsage"`
-		Error     turnError `json:"error"`
-		WillRetry bool      `json:"willRetry"`
+		Error     turnError       `json:"error"`
+		WillRetry bool            `json:"willRetry"`
+		RequestID json.RawMessage `json:"requestId"`
 	}
-	if json.Unmarshal(params, &p) != nil {
+	if parse(params, &p) != nil {
 		return nil
 	}
 	switch method {
 	case "turn/started":
-		d.last = ""
-		return []any{turnStarted{p.Turn.ID}}
+		return d.begin(p.Turn.ID)
 	case "turn/completed":
-		end := agent.TurnEnded{Text: d.last, Interrupted: p.Turn.Status == "interrupted"}
-		if p.Turn.Status == "failed" {
-			e := turnError{Message: "the turn failed"}
-			if p.Turn.Error != nil {
-				e = *p.Turn.Error
-			}
-			end.Problem = &agent.Problem{Kind: kindOf(e), Text: wordsOf(e)}
-			end.Text = ""
-		}
-		return []any{turnEnded{p.Turn.ID, end}}
+		return d.end(&p.Turn)
 	case "item/started":
-		return started(&p.Item)
+		if d.of(&p.Item).ended { // another one with the same id, which some models give
+			delete(d.items, p.Item.ID)
+		}
+		return d.started(&p.Item)
 	case "item/completed":
 		return d.completed(&p.Item)
 	case "thread/tokenUsage/updated":
-		return []any{usage(p.TokenUsage.Last, p.TokenUsage.Window)}
+		return d.usage(p.TokenUsage.Total, p.TokenUsage.Last.Total, p.TokenUsage.Window)
 	case "thread/compacted":
 		return []any{agent.Compacted{}}
+	case "serverRequest/resolved":
+		return []any{resolved{string(p.RequestID)}}
 	case "error":
 		if p.WillRetry {
 			return []any{agent.Retrying{Problem: agent.Problem{Kind: kindOf(p.Error), Text: wordsOf(p.Error)}}}
 		}
 	}
 	return nil
+}
+
+func (d *decoder) begin(id string) []any {
+	if id == "" || id == d.turn {
+		return nil
+	}
+	d.turn, d.over, d.items, d.last, d.ours = id, false, map[string]*seen{}, "", true
+	return []any{turnStarted{id}}
+}
+
+func (d *decoder) end(t *turn) []any {
+	said := d.begin(t.ID)
+	if d.over || t.ID == "" {
+		return nil
+	}
+	d.over = true
+	end := agent.TurnEnded{Text: d.last, Interrupted: t.Status == "interrupted"}
+	if t.Status == "failed" {
+		e := turnError{Message: "the turn failed"}
+		if t.Error != nil {
+			e = *t.Error
+		}
+		end.Problem = &agent.Problem{Kind: kindOf(e), Text: wordsOf(e)}
+		end.Text = ""
+	}
+	return append(said, turnEnded{t.ID, end})
+}
+
+// of is what was said of the item so far.
+func (d *decoder) of(i *item) *seen {
+	s := d.items[i.ID]
+	if s == nil {
+		s = &seen{}
+		if d.items == nil {
+			d.items = map[string]*seen{}
+		}
+		d.items[i.ID] = s
+	}
+	return s
+}
+
+func (d *decoder) started(i *item) []any {
+	name, input := toolOf(i)
+	s := d.of(i)
+	if name == "" || s.begun {
+		return nil
+	}
+	s.begun = true
+	if i.Type == "fileChange" {
+		s.edit = input
+	}
+	return []any{agent.ToolStarted{ID: i.ID, Tool: name, Input: input}}
+}
+
+func (d *decoder) completed(i *item) []any {
+	said := d.started(i)
+	s := d.of(i)
+	if s.ended {
+		return nil
+	}
+	s.ended = true
+	switch i.Type {
+	case "userMessage":
+		return []any{received{i.ClientID}}
+	case "agentMessage":
+		if strings.TrimSpace(i.Text) == "" {
+			return nil
+		}
+		d.last = i.Text
+		return []any{agent.Text{Text: i.Text}}
+	case "plan":
+		return []any{planned{i.Text}}
+	case "contextCompaction":
+		return []any{agent.Compacted{}}
+	}
+	if name, _ := toolOf(i); name == "" {
+		return nil
+	}
+	return append(said, agent.ToolFinished{ID: i.ID, Output: outputOf(i), Failed: i.failed()})
+}
+
+// failed reports whether the tool that the item is did not do what it was to do.
+func (i *item) failed() bool {
+	switch {
+	case i.Status == "failed", i.Status == "declined", i.Status == "inProgress": // in a turn that is over
+		return true
+	case i.ExitCode != nil:
+		return *i.ExitCode != 0
+	case i.Success != nil:
+		return !*i.Success
+	}
+	return false
 }
 
 type breakdown struct {
@@ -142,13 +301,26 @@ type breakdown struct {
 	Output     int64 `json:"outputTokens"`
 }
 
-// usage is that of one call of the model. Its input has what came from the cache in it.
-func usage(b breakdown, window int64) agent.Used {
+func (b breakdown) minus(o breakdown) breakdown {
+	return breakdown{max(0, b.Total-o.Total), max(0, b.Input-o.Input), max(0, b.Cached-o.Cached), max(0, b.CacheWrite-o.CacheWrite), max(0, b.Output-o.Output)}
+}
+
+// usage is what the thread has spent since it was last told, by its own sum, which it also tells when nothing was spent. The input has what came from
+// the cache in it.
+func (d *decoder) usage(total breakdown, full, window int64) []any {
+	if total.Total < d.spent.Total {
+		d.spent = breakdown{}
+	}
+	b := total.minus(d.spent)
+	d.spent = total
+	if !d.ours || b == (breakdown{}) {
+		return nil
+	}
 	u := agent.Used{Usage: team.Usage{InputTokens: max(0, b.Input-b.Cached-b.CacheWrite), CacheReadTokens: b.Cached, CacheWriteTokens: b.CacheWrite, OutputTokens: b.Output}}
 	if window > 0 {
-		u.Context = int(min(100, b.Total*100/window))
+		u.Context = int(min(100, full*100/window))
 	}
-	return u
+	return []any{u}
 }
 
 // toolOf is the kind of tool that the item is, by Claude Code's name for it, and its input.
@@ -181,35 +353,6 @@ func editOf(changes json.RawMessage) string {
 		return "{}"
 	}
 	return string(text)
-}
-
-func started(i *item) []any {
-	if name, input := toolOf(i); name != "" {
-		return []any{agent.ToolStarted{ID: i.ID, Tool: name, Input: input}}
-	}
-	return nil
-}
-
-func (d *decoder) completed(i *item) []any {
-	switch i.Type {
-	case "userMessage":
-		return []any{received{i.ClientID}}
-	case "agentMessage":
-		if strings.TrimSpace(i.Text) == "" {
-			return nil
-		}
-		d.last = i.Text
-		return []any{agent.Text{Text: i.Text}}
-	case "plan":
-		return []any{planned{i.Text}}
-	case "contextCompaction":
-		return []any{agent.Compacted{}}
-	}
-	if name, _ := toolOf(i); name == "" {
-		return nil
-	}
-	done := agent.ToolFinished{ID: i.ID, Output: outputOf(i), Failed: i.Status == "failed" || i.Status == "declined" || i.ExitCode != nil && *i.ExitCode != 0 || i.Success != nil && !*i.Success}
-	return []any{done}
 }
 
 func outputOf(i *item) string {
@@ -253,6 +396,42 @@ func kindOf(e turnError) agent.ProblemKind {
 	return agent.ProblemModel
 }
 
+// request returns what a request of the program asks for; nil for what is not known here.
+func (d *decoder) request(method string, params json.RawMessage) any {
+	var p struct {
+		Command   string          `json:"command"`
+		ItemID    string          `json:"itemId"`
+		Tool      string          `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+		Reason    string          `json:"reason"`
+		Questions []struct {
+			ID string `json:"id"`
+		} `json:"questions"`
+	}
+	parse(params, &p)
+	switch method {
+	case "item/commandExecution/requestApproval":
+		text, _ := json.Marshal(object{"command": p.Command, "description": p.Reason})
+		return permission{"Bash", string(text)}
+	case "item/fileChange/requestApproval":
+		if s := d.items[p.ItemID]; s != nil && s.edit != "" {
+			return permission{"Edit", s.edit}
+		}
+		return permission{"Edit", "{}"}
+	case "item/tool/call":
+		return call{p.Tool, p.Arguments}
+	case "item/tool/requestUserInput":
+		var ids []string
+		for _, q := range p.Questions {
+			ids = append(ids, q.ID)
+		}
+		return questions{ids}
+	case "mcpServer/elicitation/request":
+		return elicitation{}
+	}
+	return nil
+}
+
 // told is what was said to the agent in the thread, by its user and by its tools.
 func (t *thread) told() (texts []string) {
 	for _, turn := range t.Turns {
@@ -268,16 +447,14 @@ func (t *thread) told() (texts []string) {
 	return texts
 }
 
-// has reports whether a message with that client's id is in the thread.
-func (t *thread) has(client string) bool {
-	for _, turn := range t.Turns {
-		for _, i := range turn.Items {
-			if i.Type == "userMessage" && i.ClientID == client {
-				return true
-			}
-		}
+// parse reads JSON as far as it has the shapes that are known here. What another version, or a kind of item that is of no interest, has in another
+// shape is passed over.
+func parse(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	if other := (*json.UnmarshalTypeError)(nil); errors.As(err, &other) {
+		return nil
 	}
-	return false
+	return err
 }
 
 // rpcError is a refusal of the program.

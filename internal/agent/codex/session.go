@@ -2,6 +2,7 @@ package codex
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -22,7 +23,8 @@ const (
 
 var errEnded = errors.New("the session is over")
 
-// session is one app-server with one thread. One goroutine, run, owns the connection and is the only one that says updates.
+// session is one app-server with one thread. Updates are said by the reader of the connection, of which there is one at a time, and the last one by run,
+// which keeps the connection and outlives every reader.
 type session struct {
 	spec    agent.Spec
 	child   *proc.Child
@@ -37,6 +39,8 @@ type session struct {
 
 	giving sync.Mutex // held while a prompt is handed over, so that one follows the other
 
+	words decoder // of what the thread says; the reader's alone
+
 	mu       sync.Mutex
 	wire     *wire
 	ready    chan struct{} // closed while there is a connection with the thread on it
@@ -45,16 +49,18 @@ type session struct {
 	turn     string            // the turn that runs; "" while none does
 	ended    chan struct{}     // closed when that turn has ended
 	given    map[string]string // prompts that are not received yet: the client's id → id
+	doubtful []agent.Prompt    // of these, those that the turn which runs may have taken: the connection broke before its answer
+	open     map[string]*open  // requests of the program that wait for their answers, by id
 	plan     string            // that the turn laid out
 	access   agent.Access
 	stopping bool
-	refusals int               // of one prompt, in a row
-	words    *decoder          // what the turn said; the reader's alone
-	edits    map[string]string // input of the edits of this turn, by item
+	refusals int // of one prompt, in a row
+
+	interrupted bool // the turn that runs was to end
 }
 
 func newSession(spec agent.Spec) *session {
-	s := &session{spec: spec, updates: make(chan agent.Update, 64), ready: make(chan struct{}), given: map[string]string{}, edits: map[string]string{}, access: spec.Access}
+	s := &session{spec: spec, updates: make(chan agent.Update, 64), ready: make(chan struct{}), given: map[string]string{}, open: map[string]*open{}, access: spec.Access}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -99,7 +105,13 @@ func (s *session) begin(ctx context.Context) error {
 	if s.spec.Resume != "" {
 		params := s.threadParams()
 		params["threadId"] = s.spec.Resume
-		err = w.call(ctx, "thread/resume", params, &got)
+		err = w.ask(ctx, "thread/resume", params, &got, func(result json.RawMessage) {
+			var got struct {
+				Thread thread `json:"thread"`
+			}
+			parse(result, &got)
+			s.words.resume(&got.Thread)
+		})
 		if refused := (*rpcError)(nil); errors.As(err, &refused) {
 			err = nil // it is gone, or nothing was ever said in it
 		} else if err == nil {
@@ -115,6 +127,9 @@ func (s *session) begin(ctx context.Context) error {
 		params := s.threadParams()
 		params["dynamicTools"] = s.tools()
 		err = w.call(ctx, "thread/start", params, &got)
+		if err == nil { // one without a name is not kept before its first turn, and could not be gone on with on another connection
+			err = w.call(ctx, "thread/name/set", object{"threadId": got.Thread.ID, "name": s.spec.Member + " of " + s.spec.Team}, nil)
+		}
 	}
 	if err != nil {
 		w.conn.CloseNow()
@@ -149,7 +164,10 @@ func (s *session) connect(ctx context.Context) (*wire, error) {
 }
 
 func (s *session) threadParams() object {
-	approval, sandbox := policy(s.spec.Access, s.spec.Gate)
+	s.mu.Lock()
+	access := s.access
+	s.mu.Unlock()
+	approval, sandbox := policy(access, s.spec.Gate)
 	p := object{"cwd": s.spec.Dir, "approvalPolicy": approval, "developerInstructions": s.spec.Instructions,
 		"config": object{"features": object{"multi_agent": false, "goals": false}}}
 	if mode := sandboxMode(sandbox); mode != "" {
@@ -207,6 +225,7 @@ func tail(s string) string {
 
 // run keeps the connection until the program ends.
 func (s *session) run(w *wire) {
+	lost := ""
 	for {
 		select {
 		case <-w.broken:
@@ -220,12 +239,14 @@ func (s *session) run(w *wire) {
 		if s.ctx.Err() != nil {
 			break
 		}
-		next, err := s.reconnect()
-		if err != nil {
-			s.child.Kill() // it lives and answers nobody
+		var err error
+		if w, err = s.reconnect(); err != nil {
+			if s.ctx.Err() == nil { // it lives and answers nobody
+				lost = "it could not be reached any more, " + err.Error() + "; "
+				s.child.Kill()
+			}
 			break
 		}
-		w = next
 	}
 	exit, err := s.child.Wait(context.Background())
 	s.serving.Wait()
@@ -236,7 +257,7 @@ func (s *session) run(w *wire) {
 	if stopping {
 		err = nil
 	} else if err == nil {
-		words := exit.String()
+		words := lost + exit.String()
 		if more := strings.TrimSpace(s.stderr.String()); more != "" {
 			words += ": " + tail(more)
 		}
@@ -246,55 +267,43 @@ func (s *session) run(w *wire) {
 	close(s.updates)
 }
 
-// reconnect goes on with the thread on a new connection. What happened in between is looked up, so that nothing is waited for in vain.
+// reconnect goes on with the thread on a new connection.
 func (s *session) reconnect() (*wire, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
 	defer cancel()
-	w, err := s.connect(ctx)
-	if err != nil {
-		return nil, err
+	params := s.threadParams()
+	params["threadId"] = s.thread
+	for {
+		w, err := s.connect(ctx)
+		if err == nil {
+			err = w.ask(ctx, "thread/resume", params, nil, func(result json.RawMessage) { s.resumed(w, result) })
+		}
+		switch {
+		case err == nil:
+			return w, nil
+		case w != nil:
+			w.conn.CloseNow()
+			<-w.broken
+		}
+		if !errors.Is(err, errBroken) {
+			return nil, err
+		}
 	}
+}
+
+// resumed catches up with what happened while there was no connection. It runs on the connection's reader, before it reads what happens from now on.
+func (s *session) resumed(w *wire, result json.RawMessage) {
 	var got struct {
 		Thread thread `json:"thread"`
 	}
-	params := s.threadParams()
-	params["threadId"] = s.thread
-	if err := w.call(ctx, "thread/resume", params, &got); err != nil {
-		w.conn.CloseNow()
-		return nil, err
+	parse(result, &got)
+	for _, said := range s.words.missed(&got.Thread) {
+		s.take(said)
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.wire = w
-	var arrived []string
-	for client, id := range s.given {
-		if got.Thread.has(client) {
-			arrived = append(arrived, id)
-			delete(s.given, client)
-		}
-	}
-	over := s.turn != "" && got.Thread.Status.Type != "active"
-	if over {
-		s.turn = ""
-		close(s.ended)
-	}
 	close(s.ready)
-	s.mu.Unlock()
-	for _, id := range arrived {
-		s.updates <- agent.Received{ID: id}
-	}
-	if over {
-		end := agent.TurnEnded{}
-		if n := len(got.Thread.Turns); n > 0 {
-			for _, i := range got.Thread.Turns[n-1].Items {
-				if i.Type == "agentMessage" {
-					end.Text = i.Text
-				}
-			}
-			end.Interrupted = got.Thread.Turns[n-1].Status == "interrupted"
-		}
-		s.updates <- end
-	}
-	return w, nil
 }
 
 // connected returns the connection, once there is one.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"cadre/internal/agent"
@@ -12,52 +13,28 @@ import (
 )
 
 // see takes what the program says by itself. It runs on the connection's reader, one message after the other.
-func (s *session) see(m rpc) {
+func (s *session) see(w *wire, m rpc) {
 	if m.ID != nil {
-		s.asked(m)
+		s.asked(w, m)
 		return
 	}
-	s.mu.Lock()
-	d := s.decoder()
-	s.mu.Unlock()
-	for _, said := range d.decode(m.Method, m.Params) {
+	for _, said := range s.words.decode(m.Method, m.Params) {
 		s.take(said)
 	}
-}
-
-// decoder is kept over connections: a turn goes on when one breaks.
-func (s *session) decoder() *decoder {
-	if s.words == nil {
-		s.words = &decoder{}
-	}
-	return s.words
 }
 
 func (s *session) take(said any) {
 	switch said := said.(type) {
 	case turnStarted:
 		s.mu.Lock()
-		fresh := s.turn != said.id
-		if s.turn == "" || fresh {
-			s.turn, s.ended, s.plan = said.id, make(chan struct{}), ""
+		if s.turn == "" {
+			s.ended = make(chan struct{})
 		}
+		s.turn, s.plan, s.interrupted = said.id, "", false
 		s.mu.Unlock()
-		if fresh {
-			s.say(agent.TurnStarted{})
-		}
+		s.say(agent.TurnStarted{})
 	case turnEnded:
-		s.mu.Lock()
-		plan := s.plan
-		if s.turn == said.id || s.turn == starting {
-			s.turn = ""
-			close(s.ended)
-		}
-		writes := s.access.Writes
-		s.mu.Unlock()
-		if plan != "" && !writes && said.end.Problem == nil && !said.end.Interrupted {
-			s.say(agent.PlanProposed{Plan: plan, Answer: s.answerPlan})
-		}
-		s.say(said.end)
+		s.endTurn(said)
 	case received:
 		s.mu.Lock()
 		id, ok := s.given[said.client]
@@ -70,16 +47,55 @@ func (s *session) take(said any) {
 		s.mu.Lock()
 		s.plan = said.text
 		s.mu.Unlock()
-	case agent.ToolStarted:
-		if said.Tool == "Edit" {
-			s.mu.Lock()
-			s.edits[said.ID] = said.Input
-			s.mu.Unlock()
-		}
-		s.say(said)
+	case resolved:
+		s.mu.Lock()
+		delete(s.open, said.request)
+		s.mu.Unlock()
 	case agent.Update:
 		s.say(said)
 	}
+}
+
+func (s *session) endTurn(t turnEnded) {
+	s.mu.Lock()
+	plan, writes, doubtful := s.plan, s.access.Writes, s.doubtful
+	if t.end.Interrupted && !s.interrupted {
+		t.end = agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemModel, Text: "codex broke the turn off by itself"}}
+	}
+	if s.turn != "" {
+		s.turn = ""
+		close(s.ended)
+	}
+	s.doubtful = nil
+	clear(s.open) // what it asked is not waited for any more
+	s.mu.Unlock()
+	if plan != "" && !writes && t.end.Problem == nil && !t.end.Interrupted {
+		s.say(agent.PlanProposed{Plan: plan, Answer: s.answerPlan})
+	}
+	s.say(t.end)
+	for _, p := range doubtful {
+		s.again(p)
+	}
+}
+
+// again hands a prompt over that may not have been taken, unless it was.
+func (s *session) again(p agent.Prompt) {
+	s.mu.Lock()
+	_, missing := s.given[s.client(p)]
+	s.mu.Unlock()
+	if !missing {
+		return
+	}
+	s.serving.Go(func() {
+		ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
+		defer cancel()
+		s.Give(ctx, p)
+	})
+}
+
+// client is the client's id of a prompt.
+func (s *session) client(p agent.Prompt) string {
+	return fmt.Sprintf("%d/%s", s.spec.Incarnation, p.ID)
 }
 
 // say gives an update to whoever reads them. The end of the program lets go of one that nobody takes.
@@ -117,7 +133,7 @@ func (s *session) answerPlan(approved bool, feedback string) {
 func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	s.giving.Lock()
 	defer s.giving.Unlock()
-	client := fmt.Sprintf("%d/%s", s.spec.Incarnation, p.ID)
+	client := s.client(p)
 	s.mu.Lock()
 	if s.stopping {
 		s.mu.Unlock()
@@ -140,11 +156,8 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 			if _, err := s.connected(ctx); err != nil {
 				return s.untaken(client, err)
 			}
-			s.mu.Lock()
-			_, missing := s.given[client]
-			s.mu.Unlock()
-			if !missing {
-				return nil // it is in the thread
+			if s.taken(client, p) {
+				return nil
 			}
 		case errors.As(err, &refused):
 			if !s.settle(ctx) { // the turn has just ended, or has just begun
@@ -154,6 +167,18 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 			return s.untaken(client, err)
 		}
 	}
+}
+
+// taken reports whether a prompt whose answer was lost with the connection needs no more: it is in the thread, or may be about to be, because a turn
+// runs; the turn's end shows which.
+func (s *session) taken(client string, p agent.Prompt) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, missing := s.given[client]
+	if missing && s.turn != "" {
+		s.doubtful = append(s.doubtful, p)
+	}
+	return !missing || s.turn != ""
 }
 
 func (s *session) untaken(client string, err error) error {
@@ -251,6 +276,9 @@ func (s *session) Interrupt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.interrupted = s.turn == turn
+	s.mu.Unlock()
 	return w.call(ctx, "turn/interrupt", object{"threadId": s.thread, "turnId": turn}, nil)
 }
 
@@ -273,79 +301,85 @@ func (s *session) Stop(ctx context.Context) error {
 // nobody is what the agent is told that asks a person.
 const nobody = "Nobody sits at this terminal. Ask your lead, or a colleague, with SendMessage, and end your turn: the answer comes as a message."
 
+// open is a request of the program that waits for its answer. An answer is lost with a connection that breaks; on the next one the
+// program asks again, under the same id.
+type open struct {
+	wire   *wire  // on which it was asked last
+	answer object // nil while there is none
+}
+
 // asked deals with a request of the program.
-func (s *session) asked(m rpc) {
-	var p struct {
-		Command   string          `json:"command"`
-		ItemID    string          `json:"itemId"`
-		Tool      string          `json:"tool"`
-		Arguments json.RawMessage `json:"arguments"`
-		Reason    string          `json:"reason"`
-		GrantRoot string          `json:"grantRoot"`
-		Questions []struct {
-			ID string `json:"id"`
-		} `json:"questions"`
-	}
-	json.Unmarshal(m.Params, &p)
+func (s *session) asked(w *wire, m rpc) {
+	id := string(m.ID)
 	s.mu.Lock()
-	w := s.wire
+	o, again := s.open[id]
+	if !again {
+		o = &open{}
+		s.open[id] = o
+	}
+	o.wire = w
+	said := o.answer
 	s.mu.Unlock()
-	answer := func(result any) {
-		ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
-		defer cancel()
-		if w == nil {
-			return
+	if again {
+		if said != nil {
+			s.send(w, id, said)
 		}
-		w.send(ctx, object{"id": m.ID, "result": result})
+		return
 	}
-	decide := func(tool, input string) {
-		if s.spec.Gate != nil && s.spec.Gate(tool, input) != nil {
+	answer := func(result object) { s.answer(id, object{"result": result}) }
+	decide := func(allowed bool) {
+		if allowed {
+			answer(object{"decision": "accept"})
+		} else {
 			answer(object{"decision": "decline"})
+		}
+	}
+	switch r := s.words.request(m.Method, m.Params).(type) {
+	case permission:
+		if s.spec.Gate != nil && s.spec.Gate(r.tool, r.input) != nil {
+			decide(false)
 			return
 		}
-		s.say(agent.PermissionAsked{Tool: tool, Input: input, Answer: func(allow bool, _ string) {
-			if allow {
-				answer(object{"decision": "accept"})
-			} else {
-				answer(object{"decision": "decline"})
-			}
-		}})
-	}
-	switch m.Method {
-	case "item/commandExecution/requestApproval":
-		text, _ := json.Marshal(object{"command": p.Command, "description": p.Reason})
-		decide("Bash", string(text))
-	case "item/fileChange/requestApproval":
-		decide("Edit", s.change(p.ItemID))
-	case "item/tool/call":
+		s.say(agent.PermissionAsked{Tool: r.tool, Input: r.input, Answer: func(allowed bool, _ string) { decide(allowed) }})
+	case call:
 		s.serving.Go(func() {
 			text, failed := "The team has no tools here.", true
 			if s.spec.Tools != nil {
-				text, failed = s.spec.Tools.Call(s.ctx, p.Tool, p.Arguments)
+				text, failed = s.spec.Tools.Call(s.ctx, r.tool, r.input)
 			}
 			answer(object{"contentItems": []object{{"type": "inputText", "text": text}}, "success": !failed})
 		})
-	case "item/tool/requestUserInput":
+	case questions:
 		answers := object{}
-		for _, q := range p.Questions {
-			answers[q.ID] = object{"answers": []string{nobody}}
+		for _, q := range r.ids {
+			answers[q] = object{"answers": []string{nobody}}
 		}
 		answer(object{"answers": answers})
-	case "mcpServer/elicitation/request":
+	case elicitation:
 		answer(object{"action": "decline", "content": nil, "_meta": nil})
 	default:
-		if w != nil {
-			w.send(s.ctx, object{"id": m.ID, "error": object{"code": -32601, "message": "cadre knows no " + m.Method}})
-		}
+		s.answer(id, object{"error": object{"code": -32601, "message": "cadre knows no " + m.Method}})
 	}
 }
 
-// change is the input of the edit that is asked about, as it was said to have started.
-func (s *session) change(itemID string) string {
+// answer answers a request of the program, unless it waits no more.
+func (s *session) answer(id string, words object) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if in, ok := s.edits[itemID]; ok {
-		return in
+	o := s.open[id]
+	if o == nil || o.answer != nil {
+		s.mu.Unlock()
+		return
 	}
-	return "{}"
+	o.answer = words
+	w := o.wire
+	s.mu.Unlock()
+	s.send(w, id, words)
+}
+
+func (s *session) send(w *wire, id string, words object) {
+	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
+	defer cancel()
+	message := object{"id": json.RawMessage(id)}
+	maps.Copy(message, words)
+	w.send(ctx, message)
 }

@@ -23,7 +23,13 @@ type wire struct {
 
 	mu      sync.Mutex
 	last    int
-	waiting map[string]chan reply
+	waiting map[string]question
+}
+
+// question is one of ours that waits for its answer.
+type question struct {
+	answer chan reply
+	then   func(result json.RawMessage) // is called by the reader, before it reads what came after the answer; nil for nothing
 }
 
 type reply struct {
@@ -53,7 +59,7 @@ func connect(ctx context.Context, socket string) (*wire, error) {
 		conn, _, err := websocket.Dial(ctx, "ws://codex/", &websocket.DialOptions{HTTPClient: client, CompressionMode: websocket.CompressionDisabled})
 		if err == nil {
 			conn.SetReadLimit(maxMessage)
-			return &wire{conn: conn, broken: make(chan struct{}), waiting: map[string]chan reply{}}, nil
+			return &wire{conn: conn, broken: make(chan struct{}), waiting: map[string]question{}}, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -64,7 +70,7 @@ func connect(ctx context.Context, socket string) (*wire, error) {
 }
 
 // read passes what comes to see until the connection breaks. Answers go to who waits for them.
-func (w *wire) read(see func(rpc)) {
+func (w *wire) read(see func(*wire, rpc)) {
 	for {
 		_, data, err := w.conn.Read(context.Background())
 		if err != nil {
@@ -75,18 +81,21 @@ func (w *wire) read(see func(rpc)) {
 			continue
 		}
 		if m.Method != "" {
-			see(m)
+			see(w, m)
 			continue
 		}
 		w.mu.Lock()
-		answer := w.waiting[string(m.ID)]
+		q := w.waiting[string(m.ID)]
 		delete(w.waiting, string(m.ID))
 		w.mu.Unlock()
-		if answer != nil {
-			if m.Error != nil {
-				answer <- reply{err: m.Error}
-			} else {
-				answer <- reply{result: m.Result}
+		switch {
+		case q.answer == nil:
+		case m.Error != nil:
+			q.answer <- reply{err: m.Error}
+		default:
+			q.answer <- reply{result: m.Result}
+			if q.then != nil {
+				q.then(m.Result)
 			}
 		}
 	}
@@ -94,38 +103,38 @@ func (w *wire) read(see func(rpc)) {
 	close(w.broken)
 }
 
+// call asks something of the program and waits for the answer.
 func (w *wire) call(ctx context.Context, method string, params any, result any) error {
+	return w.ask(ctx, method, params, result, nil)
+}
+
+func (w *wire) ask(ctx context.Context, method string, params any, result any, then func(json.RawMessage)) error {
 	answer := make(chan reply, 1)
 	w.mu.Lock()
 	w.last++
 	id := strconv.Itoa(w.last)
-	w.waiting[id] = answer
+	w.waiting[id] = question{answer, then}
 	w.mu.Unlock()
-	if err := w.send(ctx, object{"id": w.numbered(id), "method": method, "params": params}); err != nil {
+	if err := w.send(ctx, object{"id": json.RawMessage(id), "method": method, "params": params}); err != nil {
 		return err
 	}
+	var r reply
 	select {
-	case r := <-answer:
-		if r.err != nil || result == nil {
-			return r.err
-		}
-		return json.Unmarshal(r.result, result)
+	case r = <-answer:
 	case <-w.broken:
 		select {
-		case r := <-answer:
-			if r.err != nil || result == nil {
-				return r.err
-			}
-			return json.Unmarshal(r.result, result)
+		case r = <-answer:
 		default:
 			return errBroken
 		}
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if r.err != nil || result == nil {
+		return r.err
+	}
+	return parse(r.result, result)
 }
-
-func (*wire) numbered(id string) json.RawMessage { return json.RawMessage(id) }
 
 func (w *wire) send(ctx context.Context, message object) error {
 	data, err := json.Marshal(message)

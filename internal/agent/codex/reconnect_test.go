@@ -1,0 +1,375 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/agenttest"
+)
+
+// bench is one with the real program behind a relay.
+func bench(t *testing.T, script agenttest.Script) (*agenttest.Bench, *agenttest.Server, *relay) {
+	t.Helper()
+	p := agenttest.Installed(t, "codex")
+	s := agenttest.NewServer(t, script)
+	b := agenttest.NewBench(t, Agent{Program: p.Path}, agenttest.NewWorld(t, s, p))
+	return b, s, throughRelay(b)
+}
+
+// slow is a command that says began, and goes on when it is let.
+const slow = "touch began; until test -e go; do sleep 0.05; done; echo finished"
+
+// story is what the session said, without what says how much was spent: that comes when it comes.
+func story(r *agenttest.Run) (all []string) {
+	for _, u := range agenttest.Said[agent.Update](r) {
+		switch u := u.(type) {
+		case agent.Started, agent.Used:
+		case agent.ToolStarted:
+			all = append(all, "ToolStarted "+u.Tool)
+		default:
+			all = append(all, agenttest.Words(u))
+		}
+	}
+	return all
+}
+
+// saidOnce fails unless the session said exactly this, and every token once.
+func saidOnce(t *testing.T, r *agenttest.Run, tokens int64, want ...string) {
+	t.Helper()
+	if got := story(r); !slices.Equal(got, want) {
+		t.Errorf("the session said\n  %s\nand not\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+	if sum := spent(r, tokens); sum != tokens {
+		t.Errorf("%d tokens are counted, not %d: %+v", sum, tokens, agenttest.Said[agent.Used](r))
+	}
+}
+
+// spent is how many tokens were counted, once they are that many.
+func spent(r *agenttest.Run, tokens int64) int64 {
+	for {
+		var sum int64
+		for _, u := range agenttest.Said[agent.Used](r) {
+			sum += u.Usage.Tokens()
+		}
+		if sum >= tokens {
+			return sum
+		}
+		agenttest.Next[agent.Used](r)
+	}
+}
+
+// The connection breaks while a tool runs: the turn goes on, on another one.
+func TestCutWhileAToolRuns(t *testing.T) {
+	b, _, r := bench(t, agenttest.Sequence(agenttest.Turn{Text: "I begin.", Calls: shell(slow).Calls}, agenttest.Say("Done."), agenttest.Say("Again.")))
+	b.Spec.Access.Mode = "bypassPermissions"
+	run := b.Start()
+	run.Tell("one", "do one")
+	b.WaitFile("began")
+	for n := range 3 {
+		r.cut()
+		r.connections(n + 2)
+	}
+	b.Touch("go")
+	agenttest.Next[agent.TurnEnded](run)
+	run.Tell("two", "do two")
+	agenttest.Next[agent.TurnEnded](run)
+	saidOnce(t, run, 330,
+		`TurnStarted`, `Received ID="one"`, `Text Text="I begin."`, `ToolStarted Bash`, `ToolFinished ID="toolu_0001" Output="finished\n"`, `Text Text="Done."`, `TurnEnded Text="Done."`,
+		`TurnStarted`, `Received ID="two"`, `Text Text="Again."`, `TurnEnded Text="Again."`)
+}
+
+// The connection breaks between turns, when the program puts the thread away: it comes back with its history, its tools and its instructions.
+func TestCutBetweenTurns(t *testing.T) {
+	b, s, r := bench(t, func(r *agenttest.Request) agenttest.Turn {
+		switch {
+		case strings.Contains(r.LastUser(), "one"):
+			return agenttest.Say("Done.")
+		case r.Results() == "":
+			return agenttest.Use(r.Tool("TeamStatus"), nil)
+		}
+		return agenttest.Say("Good.")
+	})
+	run := b.Start()
+	for n := range 2 { // before the first turn, and before the second
+		r.cut()
+		r.connections(n + 2)
+		run.Tell([]string{"one", "two"}[n], []string{"do one", "and two"}[n])
+		agenttest.Next[agent.TurnEnded](run)
+	}
+	saidOnce(t, run, 330, `TurnStarted`, `Received ID="one"`, `Text Text="Done."`, `TurnEnded Text="Done."`,
+		`TurnStarted`, `Received ID="two"`, `ToolStarted TeamStatus`, `ToolFinished ID="toolu_0001" Output="The team is well."`, `Text Text="Good."`, `TurnEnded Text="Good."`)
+	last := s.WaitFor(t, "the second prompt", func(r *agenttest.Request) bool { return r.Has("and two") })
+	if !last.Has("You are ann, a teammate.") || last.Count("do one") != 1 {
+		t.Errorf("the model was shown:\n%s\n%s", last.System, s.Story())
+	}
+}
+
+// A turn ends while there is no connection: how, and all that was missed, is looked up.
+func TestEndWithoutConnection(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		last   agenttest.Turn
+		tokens int64
+		want   []string
+	}{
+		{"well", agenttest.Say("Done."), 220, []string{`Text Text="Done."`, `TurnEnded Text="Done."`}},
+		{"badly", agenttest.Fail(429, "slow down"), 110, []string{`TurnEnded Problem={Kind="limit" Text="exceeded retry limit, last status: 429 Too Many Requests"}`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, _, r := bench(t, agenttest.Sequence(shell(slow), c.last))
+			b.Spec.Access.Mode = "bypassPermissions"
+			run := b.Start()
+			thread := agenttest.Next[agent.Started](run).Session
+			run.Tell("p", "do one")
+			b.WaitFile("began")
+			r.hold()
+			r.cut()
+			b.Touch("go")
+			r.idle(thread)
+			r.release()
+			agenttest.Next[agent.TurnEnded](run)
+			saidOnce(t, run, c.tokens, append([]string{`TurnStarted`, `Received ID="p"`, `ToolStarted Bash`, `ToolFinished ID="toolu_0001" Output="finished\n"`}, c.want...)...)
+		})
+	}
+}
+
+// So is the plan that it ended with.
+func TestPlanWithoutConnection(t *testing.T) {
+	asked, let := make(chan struct{}), make(chan struct{})
+	plan := agenttest.Say("<proposed_plan>\nRead, then write.\n</proposed_plan>")
+	plan.Wait = func(ctx context.Context) {
+		close(asked)
+		select {
+		case <-let:
+		case <-ctx.Done():
+		}
+	}
+	b, _, r := bench(t, agenttest.Sequence(plan))
+	b.Spec.Access.Writes = false
+	run := b.Start()
+	thread := agenttest.Next[agent.Started](run).Session
+	run.Tell("p", "do one")
+	run.Got("p")
+	select {
+	case <-asked:
+	case <-b.Ctx.Done():
+		t.Fatal("the model is not asked")
+	}
+	r.hold()
+	r.cut()
+	close(let)
+	r.idle(thread)
+	r.release()
+	agenttest.Next[agent.TurnEnded](run)
+	saidOnce(t, run, 110, `TurnStarted`, `Received ID="p"`, `PlanProposed Plan="Read, then write.\n"`, `TurnEnded`)
+}
+
+// The answer to a prompt is lost, or the prompt itself: the model is told of it once, all the same.
+func TestPromptOnABrokenConnection(t *testing.T) {
+	for _, method := range []string{"turn/start", "turn/steer"} {
+		for what, where := range map[string]fate{"the prompt is lost": cutBefore, "its answer is lost": cutBehind} {
+			t.Run(method+", "+what, func(t *testing.T) {
+				b, s, r := bench(t, agenttest.Sequence(shell(slow), agenttest.Say("Done."), agenttest.Say("Done."), agenttest.Say("Done.")))
+				b.Spec.Access.Mode = "bypassPermissions"
+				cuts := 0
+				r.at = func(toProgram bool, m rpc) fate {
+					if !toProgram || m.Method != method || cuts > 0 {
+						return passes
+					}
+					cuts++
+					return where
+				}
+				run := b.Start()
+				r.keep(agenttest.Next[agent.Started](run).Session)
+				run.Tell("one", "do one")
+				b.WaitFile("began")
+				run.Tell("two", "the port is 4711")
+				b.Touch("go")
+				run.Got("one")
+				run.Got("two")
+				s.WaitFor(t, "the second prompt", func(r *agenttest.Request) bool { return r.Has("the port is 4711") })
+				agenttest.Next[agent.TurnEnded](run)
+				run.Tell("three", "and now?")
+				run.Got("three")
+				agenttest.Next[agent.TurnEnded](run)
+				last := s.WaitFor(t, "the third prompt", func(r *agenttest.Request) bool { return r.Has("and now?") })
+				for _, text := range []string{"do one", "the port is 4711", "and now?"} {
+					if n := last.Count(text); n != 1 {
+						t.Errorf("%q is there %d times:\n%s", text, n, s.Story())
+					}
+				}
+				if cuts == 0 {
+					t.Error("nothing was cut")
+				}
+				var received []string
+				for _, u := range agenttest.Said[agent.Received](run) {
+					received = append(received, u.ID)
+				}
+				if !slices.Equal(received, []string{"one", "two", "three"}) {
+					t.Errorf("received were %v", received)
+				}
+			})
+		}
+	}
+}
+
+// A turn that ends because somebody else broke it off did not come to its end, and nobody here wanted that.
+func TestBrokenOffByOthers(t *testing.T) {
+	b, _, r := bench(t, agenttest.Sequence(shell("touch began; sleep 1000")))
+	b.Spec.Access.Mode = "bypassPermissions"
+	run := b.Start()
+	run.Tell("p", "do one")
+	b.WaitFile("began")
+	s := run.Session.(*session)
+	s.mu.Lock()
+	turn := object{"threadId": s.thread, "turnId": s.turn}
+	s.mu.Unlock()
+	if err := r.beside().call(b.Ctx, "turn/interrupt", turn, nil); err != nil {
+		t.Fatal(err)
+	}
+	if end := agenttest.Next[agent.TurnEnded](run); end.Interrupted || end.Problem == nil {
+		t.Errorf("the turn ended with %+v", end)
+	}
+}
+
+// A request for permission outlives the connection on which it came, and so does its answer.
+func TestPermissionOnABrokenConnection(t *testing.T) {
+	want := []string{`TurnStarted`, `Received ID="p"`, `ToolStarted Bash`, `PermissionAsked Tool="Bash" Input="{\"command\":\"/bin/bash -lc 'touch ran; echo x'\",\"description\":\"\"}"`,
+		`ToolFinished ID="toolu_0001" Output="x\n"`, `Text Text="Done."`, `TurnEnded Text="Done."`}
+	for name, between := range map[string]func(*relay, func()){
+		"answered on the next one":  func(r *relay, answer func()) { r.cut(); r.connections(2); answer() },
+		"answered on none":          func(r *relay, answer func()) { r.hold(); r.cut(); answer(); r.release() },
+		"answered on a broken one":  func(r *relay, answer func()) { r.loseAnswer(); answer() },
+		"answered before it breaks": func(r *relay, answer func()) { answer(); r.cut() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _, r := bench(t, agenttest.Sequence(shell("touch ran; echo x"), agenttest.Say("Done.")))
+			run := b.Start()
+			run.Tell("p", "do one")
+			asked := agenttest.Next[agent.PermissionAsked](run)
+			between(r, func() { asked.Answer(true, "") })
+			agenttest.Next[agent.TurnEnded](run)
+			saidOnce(t, run, 220, want...)
+		})
+	}
+}
+
+// loseAnswer lets the next answer of the driver to the program be lost, with the connection.
+func (r *relay) loseAnswer() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.at = func(toProgram bool, m rpc) fate {
+		if toProgram && m.Method == "" {
+			r.at = nil
+			return cutBefore
+		}
+		return passes
+	}
+}
+
+// gated are team's tools that answer when they are let.
+type gated struct {
+	*agenttest.Tools
+	called chan struct{}
+	let    chan struct{}
+	once   sync.Once
+}
+
+func (g *gated) Call(ctx context.Context, name string, input json.RawMessage) (string, bool) {
+	text, failed := g.Tools.Call(ctx, name, input)
+	g.once.Do(func() {
+		close(g.called)
+		select {
+		case <-g.let:
+		case <-ctx.Done():
+		}
+	})
+	return text, failed
+}
+
+// A team's tool that is called is called once, however often the connection breaks before its result is there.
+func TestTeamToolOnABrokenConnection(t *testing.T) {
+	for name, between := range map[string]func(*relay, func()){
+		"a result on the next one":  func(r *relay, let func()) { r.cut(); r.connections(2); let() },
+		"a result on a broken one":  func(r *relay, let func()) { r.loseAnswer(); let(); r.connections(2) },
+		"a result without any":      func(r *relay, let func()) { r.hold(); r.cut(); let(); r.release() },
+		"a result on the third one": func(r *relay, let func()) { r.cut(); r.connections(2); r.cut(); r.connections(3); let() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := func(about string) agenttest.Turn {
+				return agenttest.Use("TeamStatus", map[string]any{"about": about})
+			}
+			b, s, r := bench(t, agenttest.Sequence(status("one"), status("two"), agenttest.Say("Good.")))
+			tools := &gated{Tools: b.Tools, called: make(chan struct{}), let: make(chan struct{})}
+			b.Spec.Tools = tools
+			run := b.Start()
+			run.Tell("p", "look")
+			select {
+			case <-tools.called:
+			case <-b.Ctx.Done():
+				t.Fatal("the tool is not called")
+			}
+			between(r, func() { close(tools.let) })
+			agenttest.Next[agent.TurnEnded](run)
+			saidOnce(t, run, 330, `TurnStarted`, `Received ID="p"`, `ToolStarted TeamStatus`, `ToolFinished ID="toolu_0001" Output="The team is well."`,
+				`ToolStarted TeamStatus`, `ToolFinished ID="toolu_0002" Output="The team is well."`, `Text Text="Good."`, `TurnEnded Text="Good."`)
+			if calls := b.Tools.Called(); !slices.Equal(calls, []string{`TeamStatus{"about":"one"}`, `TeamStatus{"about":"two"}`}) {
+				t.Errorf("called was %v\n%s", calls, s.Story())
+			}
+		})
+	}
+}
+
+// A connection that breaks while it is made anew is made once more.
+func TestCutWhileConnecting(t *testing.T) {
+	for _, method := range []string{"initialize", "thread/resume"} {
+		for what, where := range map[string]fate{"before": cutBefore, "behind": cutBehind} {
+			t.Run(what+" "+method, func(t *testing.T) {
+				b, _, r := bench(t, agenttest.Sequence(shell(slow), agenttest.Say("Done.")))
+				b.Spec.Access.Mode = "bypassPermissions"
+				run := b.Start()
+				run.Tell("p", "do one")
+				b.WaitFile("began")
+				r.mu.Lock()
+				cuts := 0
+				r.at = func(toProgram bool, m rpc) fate {
+					if toProgram && m.Method == method && cuts < 3 {
+						cuts++
+						return where
+					}
+					return passes
+				}
+				r.mu.Unlock()
+				r.cut()
+				r.connections(5)
+				b.Touch("go")
+				agenttest.Next[agent.TurnEnded](run)
+				saidOnce(t, run, 220, `TurnStarted`, `Received ID="p"`, `ToolStarted Bash`, `ToolFinished ID="toolu_0001" Output="finished\n"`, `Text Text="Done."`, `TurnEnded Text="Done."`)
+			})
+		}
+	}
+}
+
+// What the app-server never says is passed over, wherever it stands.
+func TestGarbage(t *testing.T) {
+	b, _, r := bench(t, agenttest.Sequence(shell("echo x"), agenttest.Say("Done.")))
+	b.Spec.Access.Mode = "bypassPermissions"
+	r.noise = garbage
+	run := b.Start()
+	run.Tell("p", "do one")
+	agenttest.Next[agent.TurnEnded](run)
+	saidOnce(t, run, 220, `TurnStarted`, `Received ID="p"`, `ToolStarted Bash`, `ToolFinished ID="toolu_0001" Output="x\n"`, `Text Text="Done."`, `TurnEnded Text="Done."`)
+}
+
+// garbage are messages that mean nothing.
+var garbage = []string{"", "garbage", "{", "[1,2]", "null", `"text"`, `{"method":5}`, `{"method":"no/such/thing","params":[1]}`, `{"method":"turn/completed"}`,
+	`{"method":"turn/completed","params":{"turn":7}}`, `{"method":"item/completed","params":{"item":{"type":"later","id":[]}}}`, `{"id":"4711","result":{}}`, `{"id":{},"error":{"code":1,"message":"x"}}`}
+
+func shell(command string) agenttest.Turn {
+	return agenttest.Use("exec_command", map[string]any{"cmd": command, "yield_time_ms": 30000})
+}
