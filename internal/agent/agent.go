@@ -15,6 +15,7 @@
 //   - Updates come in order, and the last one is [Ended]; after it no process of the session is left.
 //   - A prompt that was given is in the agent's context once [Received] names it, and never before. A working agent gets it at its next tool
 //     boundary where its protocol can, without a tool being cancelled for it, else when its turn has ended; an urgent one interrupts.
+//   - A turn that fails leaves no prompt behind: each is received by then, or given back with [NotTaken], before TurnEnded.
 //   - Stop returns when the session is over. It climbs a ladder: what the agent understands as a request, end of its standard
 //     input, SIGTERM and SIGKILL to its process group, each with its time.
 package agent
@@ -87,6 +88,7 @@ type Spec struct {
 type Access struct {
 	Mode   string   // one of [team.PermissionModes]
 	Writes bool     // false while a plan waits for approval: it may look at everything and change nothing
+	Gated  bool     // the gate forbids some tools now, whatever the mode allows: it has to be asked about each
 	Allow  []string // rules for tools that need not be asked about, as Claude Code writes them: Bash(go test:*), Edit
 }
 
@@ -150,6 +152,8 @@ type (
 	}
 	// Received says that a prompt is in the agent's context.
 	Received struct{ ID string }
+	// NotTaken says that a prompt will not get into the agent's context any more: it may be given again.
+	NotTaken struct{ ID string }
 	// TurnStarted says that the agent began to work.
 	TurnStarted struct{ Summary string }
 	// Text is something that the agent said, a whole block of it.
@@ -215,6 +219,7 @@ const (
 
 func (Started) update()         {}
 func (Received) update()        {}
+func (NotTaken) update()        {}
 func (TurnStarted) update()     {}
 func (Text) update()            {}
 func (ToolStarted) update()     {}

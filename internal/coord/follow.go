@@ -26,6 +26,8 @@ type turn struct {
 	proposal string          // request of the last plan that the session proposed itself
 	restate  bool            // the context was shortened
 	shows    bool            // its agent shows what its tools gave, so that mail behind a result is known to be there
+	opening  string          // what the session was given to begin with
+	openedBy string          // id of the prompt that carries or has carried that; "" when none does
 }
 
 func (s *seat) asked() {
@@ -65,6 +67,8 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 			}
 		case agent.Received:
 			s.arrived(s.post.carried(u.ID))
+		case agent.NotTaken:
+			s.notTaken(u.ID)
 		case agent.TurnStarted:
 			body = &team.ReportStatus{Member: s.member, Status: team.Active, Summary: s.occupation(u.Summary)}
 		case agent.Used:

@@ -13,6 +13,9 @@ import (
 	"cadre/internal/team"
 )
 
+// opening is the id of the prompt that a session begins with.
+const opening = "opening"
+
 // wantNudge reminds the session of the task Request, which it still holds. It comes from the seat itself.
 const wantNudge team.WantKind = "nudge"
 
@@ -39,12 +42,13 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 			s.deliverMail(ctx, session, id, w)
 		case team.WantAccess:
 			var wanted agent.Access
-			s.host.Desk.View(func(st *team.State) { wanted = access(st, s.member) })
-			if wanted.Mode == now.Mode && wanted.Writes == now.Writes {
+			s.host.Desk.View(func(st *team.State) { wanted = s.access(st) })
+			if wanted.Mode == now.Mode && wanted.Writes == now.Writes && wanted.Gated == now.Gated {
 				continue
 			}
 			if err := session.SetAccess(ctx, wanted); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 				s.host.Log(fmt.Sprintf("the permission mode of %s could not be changed to %s: %v", s.member, wanted.Mode, err))
+				s.wantAgain(w.Kind)
 				continue
 			}
 			now = wanted
@@ -68,7 +72,12 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 
 // hand gives the session a prompt. What it does not take is wanted again.
 func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, kind team.WantKind) bool {
-	restates := s.restates() && p.Text != ""
+	restates := p.Text != "" && s.restates()
+	if p.Text != "" {
+		if first := s.unopened(p.ID); first != "" {
+			p.Text = first + "\n\n" + p.Text
+		}
+	}
 	if restates {
 		s.host.Desk.View(func(st *team.State) { p.Text = briefing.Restate(st, s.member) + "\n\n" + p.Text })
 	}
@@ -79,15 +88,44 @@ func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, 
 		}
 		return true
 	}
-	s.post.off(s.post.carried(p.ID))
+	s.notTaken(p.ID)
 	if ctx.Err() == nil {
 		s.host.Log("giving " + s.member + " its " + string(kind) + ": " + err.Error())
-		select {
-		case s.again <- kind:
-		default:
-		}
+		s.wantAgain(kind)
 	}
 	return false
+}
+
+// wantAgain has what is wanted of that kind given once more, at the host's next look.
+func (s *seat) wantAgain(kind team.WantKind) {
+	select {
+	case s.again <- kind:
+	default:
+	}
+}
+
+// notTaken gives up a prompt that the session says will not arrive. Its mail is given again; what the session was to begin with goes before the
+// next prompt. Tasks that it told of go back on the list with the turn that failed, and are told of anew.
+func (s *seat) notTaken(id string) {
+	if mail := s.post.carried(id); len(mail) > 0 {
+		s.post.off(mail)
+		s.wantAgain(team.WantDelivery)
+	}
+	s.update(func(t *turn) {
+		if id == t.openedBy {
+			t.openedBy = ""
+		}
+	})
+}
+
+// unopened is what the session was to begin with and has not got, which the prompt of that id carries from now on.
+func (s *seat) unopened(id string) (text string) {
+	s.update(func(t *turn) {
+		if t.opening != "" && t.openedBy == "" {
+			text, t.openedBy = t.opening, id
+		}
+	})
+	return text
 }
 
 // open gives the session what it begins with. One that has nothing to begin with is idle.
@@ -103,7 +141,8 @@ func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Star
 	if text != "" {
 		text = letter.Mark(s.teamID, s.member) + "\n" + text
 	}
-	if !s.deliverWork(ctx, session, "opening", text) {
+	s.update(func(t *turn) { t.opening, t.openedBy = text, opening })
+	if !s.deliverWork(ctx, session, opening, text) {
 		if err := s.report(&team.ReportStatus{Member: s.member, Status: team.Idle}); err != nil && ctx.Err() == nil {
 			s.host.Log("not recorded for " + s.member + ": " + err.Error())
 		}

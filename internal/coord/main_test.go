@@ -38,7 +38,7 @@ func (a model) Start(_ context.Context, spec agent.Spec, d agent.Desk) (agent.Se
 
 func start(script func(*session) error, spec agent.Spec, d agent.Desk) *session {
 	s := &session{Spec: spec, Desk: d, updates: make(chan agent.Update), wake: make(chan struct{}, 8), mail: make(chan []team.Message), prompts: make(chan agent.Prompt, 8),
-		stop: make(chan struct{}), done: make(chan struct{}), taken: make(chan string, 8)}
+		stop: make(chan struct{}), done: make(chan struct{}), taken: make(chan string, 8), may: make(chan agent.Access, 8)}
 	over := make(chan struct{})
 	var acknowledging sync.WaitGroup
 	acknowledging.Go(func() {
@@ -73,6 +73,7 @@ type session struct {
 	mail    chan []team.Message // taken by the script; Give waits for that
 	prompts chan agent.Prompt   // of a model: what it was given, which it has to acknowledge
 	taken   chan string         // ids of what the script has
+	may     chan agent.Access   // what it was told that it may do
 	begun   chan agent.Started  // of a model: how it starts
 	end     chan error          // of a model: it ends by itself
 	stop    chan struct{}       // closed by Stop
@@ -80,9 +81,25 @@ type session struct {
 	grace   time.Duration // that Stop was given
 }
 
-func (s *session) Updates() <-chan agent.Update                  { return s.updates }
-func (s *session) Interrupt(context.Context) error               { return nil }
-func (s *session) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
+func (s *session) Updates() <-chan agent.Update    { return s.updates }
+func (s *session) Interrupt(context.Context) error { return nil }
+
+func (s *session) SetAccess(_ context.Context, a agent.Access) error {
+	s.may <- a
+	return errors.ErrUnsupported
+}
+
+// allowed is what the session was told next that it may do.
+func (s *session) allowed(t *testing.T) agent.Access {
+	t.Helper()
+	select {
+	case a := <-s.may:
+		return a
+	case <-time.After(10 * time.Second):
+		t.Fatal("it was told of no change")
+		return agent.Access{}
+	}
+}
 
 func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	if s.Tools != nil {

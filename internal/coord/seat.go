@@ -31,6 +31,7 @@ type seat struct {
 
 	agent agent.Agent
 	dir   string // where it works
+	bound bool   // its role has not all tools
 	told  bool   // it is told of its tasks in prompts; else it takes them from the list by itself
 
 	gifts chan team.Want           // what it is to be given, the newest of each kind
@@ -187,7 +188,7 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 		t = st.Team()
 		spec = agent.Spec{TeamID: t.ID, Team: t.Name, Member: m.Name, Incarnation: m.Incarnation, Lead: t.Lead, Role: m.Role, Prompt: m.Prompt,
 			Instructions: briefing.Instructions(st, m.Name), Model: m.Model, Program: m.Program, Args: m.Args, Resume: m.Session, Spent: m.SessionCost, Dir: t.Dir, Scratch: scratch,
-			Env: append(append([]string{}, s.host.Env...), m.Env...), Access: access(st, m.Name), Procs: s.host.Procs}
+			Env: append(append([]string{}, s.host.Env...), m.Env...), Access: s.access(st), Procs: s.host.Procs}
 	})
 	spec.Gate = func(tool, _ string) (err error) {
 		s.host.Desk.View(func(st *team.State) { err = st.Gate(m.Name, tool) })
@@ -204,6 +205,8 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 			if spec.Model == "" && m.Agent == role.Agent {
 				spec.Model = role.Model
 			}
+			s.bound = len(role.Tools)+len(role.Disallowed) > 0
+			spec.Access.Gated = spec.Access.Gated || s.bound
 			gate := spec.Gate
 			spec.Gate = func(tool, input string) error {
 				if err := role.Allows(tool); err != nil {
@@ -223,10 +226,10 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 	return spec, nil
 }
 
-// access is what the member's session may do by itself.
-func access(s *team.State, member string) agent.Access {
-	m, _ := s.Member(member)
-	return agent.Access{Mode: m.PermissionMode, Writes: s.Writes(member), Allow: s.Team().Permissions.Allow}
+// access is what the session may do by itself.
+func (s *seat) access(st *team.State) agent.Access {
+	m, _ := st.Member(s.member)
+	return agent.Access{Mode: m.PermissionMode, Writes: st.Writes(s.member), Gated: s.bound || st.Gated(s.member), Allow: st.Team().Permissions.Allow}
 }
 
 // live starts the session and sees it through. It returns when no process of it is left, with the reason why it ended by itself.

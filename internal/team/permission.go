@@ -37,6 +37,11 @@ func (s *State) Gate(member, tool string) error {
 	return refuse(Denied, "%s may change nothing before its plan is approved, and %s could: look around with tools that only read, then submit a plan with SubmitPlan", member, brief(tool))
 }
 
+// Gated reports whether the rules of the team restrict the member at present, whatever its permission mode: there are tools that [State.Gate] forbids it.
+func (s *State) Gated(member string) bool {
+	return s.team.Delegate && member == s.team.Lead || !s.Writes(member)
+}
+
 // ruling settles a request without asking anybody, where the rules do; else its outcome is "".
 func (d *decision) ruling(m *Member, tool, input string) (outcome, reason string) {
 	if err := d.Gate(m.Name, tool); err != nil {

@@ -127,7 +127,7 @@ func (s *State) sessionWants(m *Member, patient bool) []Want {
 		w.Reason = m.Handover
 		return append(wants, w)
 	}
-	wants = append(wants, want(WantAccess, fmt.Sprintf("/%s/%t", m.PermissionMode, s.Writes(m.Name))))
+	wants = append(wants, want(WantAccess, fmt.Sprintf("/%s/%t/%t", m.PermissionMode, s.Writes(m.Name), s.Gated(m.Name))))
 	if patient {
 		return wants
 	}
