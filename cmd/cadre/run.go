@@ -95,7 +95,7 @@ func (a *app) teamFile(name string) (*teamfile.File, string, error) {
 	for _, model := range drivers.Models {
 		known = append(known, teamfile.Agent{Name: model})
 	}
-	f, err := teamfile.Parse(data, name, append(known, teamfile.Agent{Name: team.ACP}))
+	f, err := teamfile.Parse(data, name, append(known, teamfile.Agent{Name: team.ACP, Boundless: true}))
 	if err != nil {
 		return nil, "", usage{err}
 	}

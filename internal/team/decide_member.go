@@ -39,6 +39,9 @@ func (b *SpawnMember) decide(d *decision) error {
 	if b.Agent == Shell && b.PlanApproval {
 		return refuse(Invalid, "a shell runs commands and submits no plan, so its plan cannot be asked for; leave the task that needs one to another agent")
 	}
+	if Boundless(b.Agent) && b.PlanApproval {
+		return refuse(Invalid, "%s may do things without asking anybody, so that nothing keeps it from writing before its plan is approved; take another agent, or do without planApproval", brief(b.Agent))
+	}
 	if b.Agent == "" {
 		return refuse(Invalid, "say which agent %s is, for example shell or external", b.Name)
 	}

@@ -60,6 +60,9 @@ func (b *CreateTeam) decide(d *decision) error {
 	case b.HandoverAt < 0 || b.HandoverAt > 100:
 		return refuse(Invalid, "a session is handed over at a percentage of its context, from 1 to 100; 0 is for %d", DefaultHandoverAt)
 	}
+	if b.Delegate && Boundless(b.LeadAgent) {
+		return undelegated(b.LeadAgent)
+	}
 	if err := b.Permissions.check(); err != nil {
 		return err
 	}
@@ -204,10 +207,17 @@ func (b *SetDelegate) decide(d *decision) error {
 	if d.Actor != User {
 		return refuse(Denied, "only the user switches delegate mode")
 	}
+	if agent := d.lead().Agent; b.On && Boundless(agent) {
+		return undelegated(agent)
+	}
 	if b.On != d.team.Delegate {
 		d.emit(&DelegateChanged{On: b.On})
 	}
 	return nil
+}
+
+func undelegated(agent string) error {
+	return refuse(Invalid, "%s may do things without asking anybody, so that nothing keeps it from doing the work itself in delegate mode; let another agent lead, or do without", brief(agent))
 }
 
 // DelegateTools are the tools that a lead in delegate mode may use: what coordinates, and nothing that does the work.

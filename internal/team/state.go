@@ -81,6 +81,10 @@ const (
 	ACP      = "acp:"
 )
 
+// Boundless reports whether an agent cannot be held to the team's rules: not even its driver knows what it would do without asking. What rests on
+// those rules, approval of plans and delegate mode, is refused for it.
+func Boundless(agent string) bool { return strings.HasPrefix(agent, ACP) }
+
 // Shell is the agent that runs the commands of tasks and needs no model.
 const Shell = "shell"
 

@@ -2,6 +2,7 @@ package teamfile_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // models are the agents of a program that runs some.
-var models = []teamfile.Agent{{Name: "shell", CommandsOnly: true}, {Name: "external"}, {Name: "claude"}, {Name: "codex"}, {Name: "acp:"}}
+var models = []teamfile.Agent{{Name: "shell", CommandsOnly: true}, {Name: "external"}, {Name: "claude"}, {Name: "codex"}, {Name: "acp:", Boundless: true}}
 
 func TestAgents(t *testing.T) {
 	f, err := teamfile.Parse([]byte(`
@@ -52,5 +53,17 @@ func TestALeadWithTasks(t *testing.T) {
 	}
 	if f.Lead != "lead" || len(f.Members) != 0 || len(f.Tasks) != 2 {
 		t.Errorf("%+v", f)
+	}
+}
+
+// What nobody can hold to a rule is not promised.
+func TestAnAgentThatNothingHolds(t *testing.T) {
+	for text, want := range map[string]string{
+		"name: a\nmembers: [{name: bob, agent: 'acp:x', planApproval: true}]\ntasks: [{id: one}]": "2:53: nothing keeps acp:x from writing before its plan is approved",
+		"name: a\ngoal: g\nlead: {agent: 'acp:x'}\ndelegate: true":                                "4:11: nothing keeps acp:x from doing the work itself in delegate mode",
+	} {
+		if _, err := teamfile.Parse([]byte(text), "a.yaml", models); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\nis refused with %v, not with %q", text, err, want)
+		}
 	}
 }

@@ -118,13 +118,18 @@ func (p *parser) checkTaker(t taskNode, c crew) {
 	}
 }
 
-func (p *parser) commandsOnly(agent string) bool {
+func (p *parser) commandsOnly(agent string) bool { return p.kind(agent).CommandsOnly }
+
+func (p *parser) boundless(agent string) bool { return p.kind(agent).Boundless }
+
+// kind is what is known of the agent of that name.
+func (p *parser) kind(agent string) Agent {
 	for _, a := range p.agents {
 		if a.Name == agent || strings.HasSuffix(a.Name, ":") && strings.HasPrefix(agent, a.Name) {
-			return a.CommandsOnly
+			return a
 		}
 	}
-	return false
+	return Agent{}
 }
 
 // checkCycles: no task waits for itself, however far around. Cycles are reported so that no two share a task: with the first

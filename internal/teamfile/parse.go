@@ -50,6 +50,9 @@ func (p *parser) file(root *yaml.Node) *File {
 	f := &File{Name: m.text("name"), Goal: m.text("goal"), Delegate: m.yes("delegate"), Handover: int(m.integer("handover", 0, 1, 100))}
 	p.form(m, "name", "the team", f.Name, nameForm())
 	p.readLead(m, f)
+	if f.Delegate && p.boundless(f.Leader.Agent) {
+		p.fail(m.at("delegate"), "nothing keeps %s from doing the work itself in delegate mode; leave delegate out, or let another agent lead", shorten(f.Leader.Agent))
+	}
 	f.Permissions = p.permissions(m)
 	member, task := p.defaults(m)
 	p.readMembers(m, member)
@@ -250,6 +253,9 @@ func (p *parser) readMembers(root *mapping, start Member) {
 		member.PlanApproval, member.Isolation = m.yes("planApproval"), m.oneOf("isolation", "", []string{"worktree"})
 		if member.PlanApproval && p.commandsOnly(member.Agent) {
 			p.fail(m.at("planApproval"), "%s only runs commands and submits no plan; leave planApproval out, or take another agent", member.Agent)
+		}
+		if member.PlanApproval && p.boundless(member.Agent) {
+			p.fail(m.at("planApproval"), "nothing keeps %s from writing before its plan is approved; leave planApproval out, or take another agent", shorten(member.Agent))
 		}
 		count := int(m.integer("count", 1, 1, MaxMembers))
 		if total += count; total > MaxMembers {

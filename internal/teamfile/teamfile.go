@@ -97,6 +97,8 @@ type Agent struct {
 	Name string // one that ends in a colon stands for all that begin so
 	// CommandsOnly: it can do nothing but a task's run command, so a task without one must be for somebody else.
 	CommandsOnly bool
+	// Boundless: nothing holds it to the team's rules, so neither approval of its plans nor delegate mode can be promised.
+	Boundless bool
 }
 
 // File is a team file that has been read and found consistent.
