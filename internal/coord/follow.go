@@ -195,6 +195,9 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 		s.trouble(*u.Problem)
 		return
 	}
+	if u.GoesOn {
+		return
+	}
 	var full bool
 	s.host.Desk.View(func(st *team.State) {
 		m, _ := st.Member(s.member)

@@ -172,7 +172,7 @@ func (r *Request) Tool(name string) string {
 		}
 	}
 	for _, t := range r.Tools {
-		if strings.HasSuffix(t, "_"+name) {
+		if strings.HasSuffix(t, "_"+name) || strings.HasSuffix(t, "/"+name) {
 			return t
 		}
 	}

@@ -183,7 +183,7 @@ func (openai) read(_ *http.Request, body []byte) *Request {
 			r.Tools = append(r.Tools, t.Name)
 		case len(t.Tools) > 0:
 			for _, inner := range t.Tools {
-				r.Tools = append(r.Tools, t.Name+inner.Name)
+				r.Tools = append(r.Tools, t.Name+"/"+inner.Name)
 			}
 		default:
 			r.Tools = append(r.Tools, t.Type)
@@ -227,7 +227,11 @@ func (openai) answer(out *stream, r *Request, t Turn) {
 	}
 	for _, c := range t.Calls {
 		input, _ := json.Marshal(c.Input)
-		items = append(items, object{"type": "function_call", "id": "fc_" + c.ID, "call_id": c.ID, "name": c.Name, "arguments": string(input), "status": "completed"})
+		call := object{"type": "function_call", "id": "fc_" + c.ID, "call_id": c.ID, "name": c.Name, "arguments": string(input), "status": "completed"}
+		if space, name, ok := strings.Cut(c.Name, "/"); ok {
+			call["namespace"], call["name"] = space, name
+		}
+		items = append(items, call)
 	}
 	usage := object{"input_tokens": t.In, "input_tokens_details": object{"cached_tokens": t.CacheRead, "cache_write_tokens": t.CacheWrite}, "output_tokens": t.Out, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": t.In + t.Out}
 	response := func(status string, output []object, usage any) object {

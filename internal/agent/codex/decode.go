@@ -27,8 +27,11 @@ type (
 
 // What a request of the program asks for.
 type (
-	// permission asks for leave to use a tool, by Claude Code's name for its kind.
-	permission struct{ tool, input string }
+	// permission asks for leave to use a tool, by Claude Code's name for its kind. That of an MCP server is asked for as that server's elicitation.
+	permission struct {
+		tool, input string
+		elicits     bool
+	}
 	// call is one of a team's tool.
 	call struct {
 		tool  string
@@ -407,17 +410,23 @@ func (d *decoder) request(method string, params json.RawMessage) any {
 		Questions []struct {
 			ID string `json:"id"`
 		} `json:"questions"`
+		Server string `json:"serverName"`
+		Meta   struct {
+			Approval string          `json:"codex_approval_kind"`
+			Tool     string          `json:"tool_name"`
+			Params   json.RawMessage `json:"tool_params"`
+		} `json:"_meta"`
 	}
 	parse(params, &p)
 	switch method {
 	case "item/commandExecution/requestApproval":
 		text, _ := json.Marshal(object{"command": p.Command, "description": p.Reason})
-		return permission{"Bash", string(text)}
+		return permission{tool: "Bash", input: string(text)}
 	case "item/fileChange/requestApproval":
 		if s := d.items[p.ItemID]; s != nil && s.edit != "" {
-			return permission{"Edit", s.edit}
+			return permission{tool: "Edit", input: s.edit}
 		}
-		return permission{"Edit", "{}"}
+		return permission{tool: "Edit", input: "{}"}
 	case "item/tool/call":
 		return call{p.Tool, p.Arguments}
 	case "item/tool/requestUserInput":
@@ -427,7 +436,14 @@ func (d *decoder) request(method string, params json.RawMessage) any {
 		}
 		return questions{ids}
 	case "mcpServer/elicitation/request":
-		return elicitation{}
+		if p.Meta.Approval != "mcp_tool_call" {
+			return elicitation{}
+		}
+		input := string(p.Meta.Params)
+		if input == "" {
+			input = "{}"
+		}
+		return permission{tool: "mcp__" + p.Server + "__" + p.Meta.Tool, input: input, elicits: true}
 	}
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +27,6 @@ type session struct {
 	spec    agent.Spec
 	child   *proc.Child
 	stderr  proc.Capture
-	folder  string // of the socket
 	socket  string
 	updates chan agent.Update
 
@@ -46,21 +43,29 @@ type session struct {
 	ready    chan struct{} // closed while there is a connection with the thread on it
 	thread   string
 	model    string
-	turn     string            // the turn that runs; "" while none does
-	ended    chan struct{}     // closed when that turn has ended
-	given    map[string]string // prompts that are not received yet: the client's id → id
-	doubtful []agent.Prompt    // of these, those that the turn which runs may have taken: the connection broke before its answer
-	open     map[string]*open  // requests of the program that wait for their answers, by id
-	plan     string            // that the turn laid out
+	turn     string           // the turn that runs; "" while none does
+	ended    chan struct{}    // closed when that turn has ended
+	given    map[string]given // prompts that are not received yet, by the client's id
+	over     string           // the turn that ended last
+	doubtful []agent.Prompt   // of these, those that the turn which runs may have taken: the connection broke before its answer
+	open     map[string]*open // requests of the program that wait for their answers, by id
+	plan     string           // that the turn laid out
 	access   agent.Access
 	stopping bool
 	refusals int // of one prompt, in a row
 
 	interrupted bool // the turn that runs was to end
+	goesOn      bool // and another one follows
+}
+
+// given is a prompt that is on its way.
+type given struct {
+	id   string
+	turn string // that it was handed into; "" while that is not known
 }
 
 func newSession(spec agent.Spec) *session {
-	s := &session{spec: spec, updates: make(chan agent.Update, 64), ready: make(chan struct{}), given: map[string]string{}, open: map[string]*open{}, access: spec.Access}
+	s := &session{spec: spec, updates: make(chan agent.Update, 64), ready: make(chan struct{}), given: map[string]given{}, open: map[string]*open{}, access: spec.Access}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -69,15 +74,12 @@ func (s *session) Updates() <-chan agent.Update { return s.updates }
 
 func (s *session) launch() error {
 	var err error
-	// Not in the scratch folder: the path of a socket has 104 bytes at most on macOS.
-	if s.folder, err = os.MkdirTemp("", "cadre-"); err != nil {
+	if s.socket, err = s.spec.Procs.Socket(); err != nil {
 		return err
 	}
-	s.socket = filepath.Join(s.folder, "codex")
 	args := append([]string{s.spec.Program, "app-server", "--listen", "unix://" + s.socket}, s.spec.Args...)
 	s.child, err = s.spec.Procs.Start(proc.Cmd{Args: args, Dir: s.spec.Dir, Env: environment(s.spec), Stdout: &s.stderr, Stderr: &s.stderr, Member: s.spec.Member})
 	if err != nil {
-		os.RemoveAll(s.folder)
 		s.end()
 		return &agent.Problem{Kind: agent.ProblemMissing, Text: err.Error()}
 	}
@@ -201,7 +203,6 @@ func (s *session) fail(err error) error {
 	if exit, wait := s.child.Wait(context.Background()); gone && wait == nil {
 		err = errors.New("codex ended at its start: " + exit.String())
 	}
-	os.RemoveAll(s.folder)
 	words := strings.TrimSpace(s.stderr.String())
 	if words == "" || !gone {
 		words = strings.TrimSpace(err.Error() + "\n" + words)
@@ -250,7 +251,6 @@ func (s *session) run(w *wire) {
 	}
 	exit, err := s.child.Wait(context.Background())
 	s.serving.Wait()
-	os.RemoveAll(s.folder)
 	s.mu.Lock()
 	stopping := s.stopping
 	s.mu.Unlock()

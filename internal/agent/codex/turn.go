@@ -37,11 +37,11 @@ func (s *session) take(said any) {
 		s.endTurn(said)
 	case received:
 		s.mu.Lock()
-		id, ok := s.given[said.client]
+		p, ok := s.given[said.client]
 		delete(s.given, said.client)
 		s.mu.Unlock()
 		if ok {
-			s.say(agent.Received{ID: id})
+			s.say(agent.Received{ID: p.id})
 		}
 	case planned:
 		s.mu.Lock()
@@ -66,11 +66,23 @@ func (s *session) endTurn(t turnEnded) {
 		s.turn = ""
 		close(s.ended)
 	}
-	s.doubtful = nil
+	t.end.GoesOn = s.goesOn && t.end.Interrupted
+	s.doubtful, s.goesOn = nil, false
+	s.over = t.id
+	var lost []string
+	for client, p := range s.given {
+		if p.turn == t.id { // it was handed over, and the turn ended before it came to it
+			lost = append(lost, p.id)
+			delete(s.given, client)
+		}
+	}
 	clear(s.open) // what it asked is not waited for any more
 	s.mu.Unlock()
 	if plan != "" && !writes && t.end.Problem == nil && !t.end.Interrupted {
 		s.say(agent.PlanProposed{Plan: plan, Answer: s.answerPlan})
+	}
+	for _, id := range lost {
+		s.say(agent.NotTaken{ID: id})
 	}
 	s.say(t.end)
 	for _, p := range doubtful {
@@ -139,7 +151,7 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 		s.mu.Unlock()
 		return errEnded
 	}
-	s.given[client] = p.ID
+	s.given[client] = given{id: p.ID}
 	s.mu.Unlock()
 	if p.Urgent {
 		s.interruptAndWait(ctx)
@@ -152,6 +164,8 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 		switch refused := (*rpcError)(nil); {
 		case err == nil:
 			return nil
+		case errors.Is(err, errOver):
+			return s.untaken(client, err)
 		case errors.Is(err, errBroken):
 			if _, err := s.connected(ctx); err != nil {
 				return s.untaken(client, err)
@@ -213,9 +227,7 @@ func (s *session) hand(ctx context.Context, w *wire, client, text string) error 
 	if turn != "" && turn != starting {
 		err := w.call(ctx, "turn/steer", object{"threadId": s.thread, "expectedTurnId": turn, "clientUserMessageId": client, "input": input(text)}, nil)
 		if err == nil {
-			s.mu.Lock()
-			s.refusals = 0
-			s.mu.Unlock()
+			err = s.handed(client, turn)
 		}
 		return err
 	}
@@ -237,16 +249,35 @@ func (s *session) hand(ctx context.Context, w *wire, client, text string) error 
 	}
 	err := w.call(ctx, "turn/start", object{"threadId": s.thread, "clientUserMessageId": client, "input": input(text), "approvalPolicy": approval, "sandboxPolicy": sandbox,
 		"collaborationMode": mode}, &got)
+	if err == nil {
+		return s.handed(client, got.Turn.ID)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil {
-		if s.turn == starting {
-			s.turn = ""
-			close(s.ended)
-		}
-		return err
+	if s.turn == starting {
+		s.turn = ""
+		close(s.ended)
 	}
+	return err
+}
+
+// errOver says that a turn which took a prompt over has ended without coming to it.
+var errOver = errors.New("the turn ended before the prompt was in it")
+
+// handed notes into which turn a prompt was handed, which may have ended meanwhile.
+func (s *session) handed(client, turn string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.refusals = 0
+	p, missing := s.given[client]
+	switch {
+	case !missing:
+		return nil
+	case turn != "" && turn == s.over:
+		return errOver
+	}
+	p.turn = turn
+	s.given[client] = p
 	return nil
 }
 
@@ -282,12 +313,26 @@ func (s *session) Interrupt(ctx context.Context) error {
 	return w.call(ctx, "turn/interrupt", object{"threadId": s.thread, "turnId": turn}, nil)
 }
 
-// SetAccess holds from the next turn on.
-func (s *session) SetAccess(_ context.Context, a agent.Access) error {
+// SetAccess holds from the next turn on, and what is narrower at once: a turn that runs is interrupted, and the next one goes on for it.
+func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	before := s.access
 	s.access = a
-	return nil
+	runs := s.turn != ""
+	s.mu.Unlock()
+	if !runs || !narrower(a, before) {
+		return nil
+	}
+	s.mu.Lock()
+	s.goesOn = true
+	s.mu.Unlock()
+	s.interruptAndWait(ctx)
+	return s.Give(ctx, agent.Prompt{ID: fmt.Sprintf("access-%d", time.Now().UnixNano()), Text: "What you may do has changed: some of it is for others now. Go on within that."})
+}
+
+// narrower reports whether less is allowed now than before.
+func narrower(now, before agent.Access) bool {
+	return !now.Writes && before.Writes || now.Gated && !before.Gated || before.Mode == "bypassPermissions" && now.Mode != before.Mode || now.Mode == "plan" && before.Mode != "plan"
 }
 
 func (s *session) Stop(ctx context.Context) error {
@@ -327,15 +372,19 @@ func (s *session) asked(w *wire, m rpc) {
 		return
 	}
 	answer := func(result object) { s.answer(id, object{"result": result}) }
-	decide := func(allowed bool) {
-		if allowed {
-			answer(object{"decision": "accept"})
-		} else {
-			answer(object{"decision": "decline"})
-		}
-	}
 	switch r := s.words.request(m.Method, m.Params).(type) {
 	case permission:
+		decide := func(allowed bool) {
+			word := "decline"
+			if allowed {
+				word = "accept"
+			}
+			if r.elicits {
+				answer(object{"action": word, "content": object{}, "_meta": nil})
+			} else {
+				answer(object{"decision": word})
+			}
+		}
 		if s.spec.Gate != nil && s.spec.Gate(r.tool, r.input) != nil {
 			decide(false)
 			return
