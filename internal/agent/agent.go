@@ -66,7 +66,6 @@ type Spec struct {
 	Program      string   // executable instead of the agent's own; "" for that
 	Args         []string // added to its arguments
 	Resume       string   // the agent's own id of an earlier session of the member, "" for none
-	Spent        int64    // millionths of a US dollar that were recorded of that session, for agents that go on counting
 	Dir          string   // where it works
 	Scratch      string   // path of a folder for its own files, made by the session and removed by its host after it
 	Env          []string // added to the environment

@@ -87,9 +87,6 @@ func (e *MemberAttached) apply(s *State, _ *Record) {
 
 func (e *MemberStarted) apply(s *State, _ *Record) {
 	if m := s.alive(e.Member); m != nil {
-		if m.Session != e.Session {
-			m.SessionCost = 0
-		}
 		m.Session, m.Summary, m.Context = e.Session, "", 0
 		if m.Status == Spawning {
 			m.Status = Active
@@ -114,7 +111,7 @@ func (e *MemberDetached) apply(s *State, _ *Record) {
 		m.Host, m.Summary, m.Note = "", e.Reason, e.Note
 		m.Status, m.Handover = Spawning, ""
 		if e.Fresh {
-			m.Session, m.SessionCost = "", 0
+			m.Session = ""
 		}
 		m.Incarnation++
 		m.Shutdown = Shutdown{}
@@ -222,7 +219,6 @@ func (e *UsageReported) apply(s *State, _ *Record) {
 	s.team.Usage.add(e.Usage)
 	if m := s.member(e.Member); m != nil {
 		m.Usage.add(e.Usage)
-		m.SessionCost = plus(m.SessionCost, e.Usage.CostMicroUSD)
 		if e.Context > 0 {
 			m.Context = e.Context
 		}

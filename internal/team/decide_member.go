@@ -2,7 +2,6 @@ package team
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -67,12 +66,8 @@ func (b *SpawnMember) decide(d *decision) error {
 	if b.Agent == External {
 		status = Active
 	}
-	var spent int64
-	if i := slices.IndexFunc(d.members, func(m Member) bool { return m.Session == b.Resume && b.Resume != "" }); i >= 0 {
-		spent = d.members[i].SessionCost
-	}
 	d.emit(&MemberSpawned{Member: Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env, Role: b.Role, Prompt: b.Prompt,
-		Isolation: b.Isolation, Session: b.Resume, SessionCost: spent, Status: status, Incarnation: 1,
+		Isolation: b.Isolation, Session: b.Resume, Status: status, Incarnation: 1,
 		PermissionMode: mode, Plan: Plan{Required: b.PlanApproval}}})
 	return nil
 }

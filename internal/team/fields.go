@@ -75,7 +75,6 @@ func (m *Member) fields(c *coder) {
 	c.str("host", &m.Host)
 	c.int("lease", &m.Lease)
 	c.str("session", &m.Session)
-	c.int("sessionCost", &m.SessionCost)
 	c.str("summary", &m.Summary)
 	c.str("note", &m.Note)
 	c.str("handover", &m.Handover)

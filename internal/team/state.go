@@ -204,7 +204,6 @@ type Member struct {
 	Host           string // id of the host that holds its lease; "" for none
 	Lease          int64  // counts the leases; an older one has lost the member
 	Session        string // the agent's own id of its session, for resuming it
-	SessionCost    int64  // millionths of a US dollar, of that session so far: agents go on counting where they resume
 	Summary        string // what it said it is doing, or why it ended
 	Note           string // for its next session: why that begins, and what the one before knew
 	Handover       string // why a fresh session is to go on for the present one; "" while none is

@@ -1,4 +1,4 @@
-package claude_test
+package claude
 
 import (
 	"os"
@@ -8,7 +8,6 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/agenttest"
-	"cadre/internal/agent/claude"
 )
 
 func TestMain(m *testing.M) {
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) {
 func driver(program string) agenttest.Driver {
 	return agenttest.Driver{
 		Program: program,
-		Agent:   func(p agenttest.Program) agent.Agent { return claude.Agent{Program: p.Path} },
+		Agent:   func(p agenttest.Program) agent.Agent { return Agent{Program: p.Path} },
 		Shell: func(command string) agenttest.Turn {
 			return agenttest.Use("Bash", map[string]any{"command": command, "description": "run it"})
 		},
@@ -43,28 +42,49 @@ func TestClaude(t *testing.T) { agenttest.TestDriver(t, driver("claude")) }
 // The version before the newest protocol.
 func TestClaudeOld(t *testing.T) { agenttest.TestDriver(t, driver("claude@2.1.197")) }
 
-// A resumed session goes on counting what it cost; each turn is billed once.
+// What a session cost before it was resumed is not counted again.
 func TestCostOfAResumedSession(t *testing.T) {
-	program := agenttest.Installed(t, "claude")
-	model := agenttest.NewServer(t, func(*agenttest.Request) agenttest.Turn { return agenttest.Turn{Text: "Hm.", In: 100000, Out: 1000} })
-	b := agenttest.NewBench(t, claude.Agent{Program: program.Path}, agenttest.NewWorld(t, model, program))
-	turn := func(r *agenttest.Run, id string) (cost int64) {
-		r.Tell(id, "go on")
-		agenttest.Next[agent.TurnEnded](r)
-		for _, u := range agenttest.Said[agent.Used](r) {
-			cost += u.Usage.CostMicroUSD
-		}
-		return cost
+	for _, name := range []string{"claude", "claude@2.1.197"} {
+		t.Run(name, func(t *testing.T) {
+			p := agenttest.Installed(t, name)
+			s := agenttest.NewServer(t, agenttest.Sequence(agenttest.Say("Yes.")))
+			b := agenttest.NewBench(t, Agent{Program: p.Path}, agenttest.NewWorld(t, s, p))
+			var costs []int64
+			for range 2 {
+				run := b.Start()
+				b.Spec.Resume = agenttest.Next[agent.Started](run).Session
+				run.Turn("go on")
+				var tokens, cost int64
+				for _, u := range agenttest.Said[agent.Used](run) {
+					tokens += u.Usage.Tokens()
+					cost += u.Usage.CostMicroUSD
+				}
+				if tokens != 110 {
+					t.Fatalf("it used %d tokens", tokens)
+				}
+				costs = append(costs, cost)
+				run.End()
+			}
+			if costs[0] == 0 || costs[1] != costs[0] {
+				t.Errorf("two turns alike cost %v", costs)
+			}
+		})
 	}
-	r := b.Start()
-	session := agenttest.Next[agent.Started](r).Session
-	first := turn(r, "one")
-	r.End()
-	if first == 0 {
-		t.Fatal("the first turn cost nothing")
+}
+
+// What the program never says is passed over, wherever it stands.
+func TestGarbage(t *testing.T) {
+	d := driver("claude")
+	p := agenttest.Installed(t, d.Program)
+	s := agenttest.NewServer(t, agenttest.Sequence(d.Shell("touch ran"), agenttest.Say("Done.")))
+	b := agenttest.NewBench(t, d.Agent(p), agenttest.NewWorld(t, s, p))
+	agenttest.Noise(b, p)
+	run := b.Start()
+	run.Tell("p", "do one")
+	agenttest.Next[agent.PermissionAsked](run).Answer(true, "")
+	if end := agenttest.Next[agent.TurnEnded](run); end != (agent.TurnEnded{Text: "Done."}) {
+		t.Errorf("the turn ended with %+v", end)
 	}
-	b.Spec.Resume, b.Spec.Spent = session, first
-	if second := turn(b.Start(), "two"); second != first {
-		t.Errorf("the first turn cost %d and the second, in a resumed session, %d", first, second)
-	}
+	b.WaitFile("ran")
+	run.Got("p")
 }

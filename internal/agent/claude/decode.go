@@ -2,6 +2,7 @@ package claude
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -57,15 +58,12 @@ type line struct {
 	} `json:"response"`
 
 	// of a result
-	IsError        bool    `json:"is_error"`
-	Result         string  `json:"result"`
-	TerminalReason string  `json:"terminal_reason"`
-	Cost           float64 `json:"total_cost_usd"`
-	Usage          usage   `json:"usage"`
-	ModelUsage     map[string]struct {
-		ContextWindow int64 `json:"contextWindow"`
-	} `json:"modelUsage"`
-	Errors []string `json:"errors"`
+	IsError        bool     `json:"is_error"`
+	Result         string   `json:"result"`
+	TerminalReason string   `json:"terminal_reason"`
+	Errors         []string `json:"errors"`
+	ModelUsage     spending `json:"modelUsage"`                    // since the program started, or, in later versions, since the session did
+	Since          spending `json:"model_usage_since_last_result"` // in later versions
 
 	// of an api_retry
 	Attempt     int    `json:"attempt"`
@@ -81,16 +79,27 @@ type usage struct {
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
 }
 
-func (u usage) minus(v usage) usage {
-	return usage{max(0, u.Input-v.Input), max(0, u.Output-v.Output), max(0, u.CacheRead-v.CacheRead), max(0, u.CacheWrite-v.CacheWrite)}
+// spending is what each model was used, by the member and by its subagents.
+type spending map[string]struct {
+	Input      int64   `json:"inputTokens"`
+	Output     int64   `json:"outputTokens"`
+	CacheRead  int64   `json:"cacheReadInputTokens"`
+	CacheWrite int64   `json:"cacheCreationInputTokens"`
+	Cost       float64 `json:"costUSD"`
+	Window     int64   `json:"contextWindow"`
 }
 
-func (u usage) plus(v usage) usage {
-	return usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
-}
-
-func (u usage) team() team.Usage {
-	return team.Usage{InputTokens: u.Input, OutputTokens: u.Output, CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite}
+func (s spending) sum() (u team.Usage) {
+	cost := 0.0
+	for _, m := range s {
+		u.InputTokens += m.Input
+		u.OutputTokens += m.Output
+		u.CacheReadTokens += m.CacheRead
+		u.CacheWriteTokens += m.CacheWrite
+		cost += m.Cost
+	}
+	u.CostMicroUSD = int64(cost*1e6 + 0.5)
+	return u
 }
 
 // message is what a line of the agent or of the user carries.
@@ -117,19 +126,19 @@ const synthetic = "<synthetic>"
 
 // decoder turns the lines of one session into what they say. It keeps what later lines are told apart by.
 type decoder struct {
-	last   string  // the last text of the turn
-	error  string  // the kind of error that the program told last, by its own word for it
-	cost   float64 // what the session cost up to the last result
-	full   int64   // tokens in the context at the last call of the model
-	window int64   // and how many fit; 0 before the first result
-	call   string  // id of the last message of the model, one for each call of it
-	told   usage   // of this turn, what was told already
+	last   string     // the last text of the turn
+	error  string     // the kind of error that the program told last, by its own word for it
+	spent  team.Usage // up to the last result, of a program that does not say what came since
+	full   int64      // tokens in the context at the last call of the model
+	window int64      // and how many fit; 0 before the first result
+	call   string     // id of the last message of the model, one for each call of it
+	told   team.Usage // of this turn, what was told already
 }
 
 // decode returns what a line says, in order; nothing for what is no line of the protocol, or is of no interest.
 func (d *decoder) decode(data []byte) []any {
 	var l line
-	if json.Unmarshal(data, &l) != nil {
+	if parse(data, &l) != nil {
 		return nil
 	}
 	switch l.Type {
@@ -181,7 +190,7 @@ func (d *decoder) system(l *line) []any {
 
 func (d *decoder) assistant(l *line) []any {
 	var m message
-	if l.Parent != "" || json.Unmarshal(l.Message, &m) != nil { // what a subagent says is not said by the member
+	if l.Parent != "" || parse(l.Message, &m) != nil { // what a subagent says is not said by the member
 		return nil
 	}
 	said := []any{working{}}
@@ -190,8 +199,9 @@ func (d *decoder) assistant(l *line) []any {
 			d.full = u.Input + u.CacheRead + u.CacheWrite + u.Output
 		}
 		if m.ID != d.call { // the usage is that of the call's start; the result of the turn has the rest
-			d.call, d.told = m.ID, d.told.plus(m.Usage)
-			said = append(said, d.used(m.Usage))
+			used := m.Usage.team()
+			d.call, d.told = m.ID, plus(d.told, used)
+			said = append(said, d.used(used))
 		}
 	}
 	for _, b := range blocks(m.Content) {
@@ -213,7 +223,7 @@ func (d *decoder) assistant(l *line) []any {
 // results are the tools whose results a user line carries.
 func results(l *line) (said []any) {
 	var m message
-	if l.Parent != "" || json.Unmarshal(l.Message, &m) != nil {
+	if l.Parent != "" || parse(l.Message, &m) != nil {
 		return nil
 	}
 	for _, b := range blocks(m.Content) {
@@ -225,15 +235,11 @@ func results(l *line) (said []any) {
 }
 
 func (d *decoder) result(l *line) []any {
-	for _, u := range l.ModelUsage {
-		d.window = max(d.window, u.ContextWindow)
+	for _, m := range l.ModelUsage {
+		d.window = max(d.window, m.Window)
 	}
-	used := d.used(l.Usage.minus(d.told))
-	if d.told = (usage{}); l.Cost > d.cost { // it is that of the whole session
-		used.Usage.CostMicroUSD = int64((l.Cost-d.cost)*1e6 + 0.5)
-		d.cost = l.Cost
-	}
-	said := []any{used}
+	said := []any{d.used(minus(d.usage(l), d.told))}
+	d.told = team.Usage{}
 	end := agent.TurnEnded{Text: d.last}
 	if l.Result != "" && !l.IsError {
 		end.Text = l.Result
@@ -254,13 +260,38 @@ func (d *decoder) result(l *line) []any {
 	return append(said, end)
 }
 
+// usage is what was used since the last result.
+func (d *decoder) usage(l *line) team.Usage {
+	if l.Since != nil {
+		return l.Since.sum()
+	}
+	all, before := l.ModelUsage.sum(), d.spent
+	d.spent = all
+	return minus(all, before)
+}
+
 // used is what is told of some more usage.
-func (d *decoder) used(u usage) agent.Used {
-	said := agent.Used{Usage: u.team()}
+func (d *decoder) used(u team.Usage) agent.Used {
+	said := agent.Used{Usage: u}
 	if d.window > 0 {
-		said.Context = int(min(100, d.full*100/d.window))
+		said.Context = int(100 * max(0, min(1, float64(d.full)/float64(d.window))))
 	}
 	return said
+}
+
+func (u usage) team() team.Usage {
+	return team.Usage{InputTokens: u.Input, OutputTokens: u.Output, CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite}
+}
+
+func plus(u, v team.Usage) team.Usage {
+	return team.Usage{InputTokens: u.InputTokens + v.InputTokens, OutputTokens: u.OutputTokens + v.OutputTokens, CacheReadTokens: u.CacheReadTokens + v.CacheReadTokens,
+		CacheWriteTokens: u.CacheWriteTokens + v.CacheWriteTokens, CostMicroUSD: u.CostMicroUSD + v.CostMicroUSD}
+}
+
+// minus is what of u is not in v, nothing where that is more: a model's call may be told of twice, and a bill is never taken back.
+func minus(u, v team.Usage) team.Usage {
+	return team.Usage{InputTokens: max(0, u.InputTokens-v.InputTokens), OutputTokens: max(0, u.OutputTokens-v.OutputTokens), CacheReadTokens: max(0, u.CacheReadTokens-v.CacheReadTokens),
+		CacheWriteTokens: max(0, u.CacheWriteTokens-v.CacheWriteTokens), CostMicroUSD: max(0, u.CostMicroUSD-v.CostMicroUSD)}
 }
 
 // wordsOf are the program's own words for what went wrong.
@@ -301,17 +332,24 @@ func kindOf(word, text string) agent.ProblemKind {
 	return agent.ProblemModel
 }
 
+// parse reads JSON as far as it has the shapes that are known here: what another version writes in another shape is passed over.
+func parse(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	if other := (*json.UnmarshalTypeError)(nil); errors.As(err, &other) {
+		return nil
+	}
+	return err
+}
+
 // blocks are those of a message; a bare text is one.
 func blocks(content json.RawMessage) []block {
-	var list []block
-	if json.Unmarshal(content, &list) == nil {
-		return list
-	}
 	var text string
 	if json.Unmarshal(content, &text) == nil {
 		return []block{{Type: "text", Text: text}}
 	}
-	return nil
+	var list []block
+	parse(content, &list)
+	return list
 }
 
 // textOf is the text of a tool's result, or of a message.

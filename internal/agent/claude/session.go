@@ -117,7 +117,7 @@ func (s *session) stop() {
 
 // read takes the program's lines until it ends.
 func (s *session) read() {
-	d := &decoder{cost: float64(s.spec.Spent) / 1e6}
+	d := &decoder{}
 	in := bufio.NewReaderSize(s.child.Stdout, 1<<16)
 	for {
 		data, err := in.ReadBytes('\n')

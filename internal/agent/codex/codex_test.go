@@ -1,4 +1,4 @@
-package codex_test
+package codex
 
 import (
 	"encoding/json"
@@ -9,7 +9,6 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/agenttest"
-	"cadre/internal/agent/codex"
 )
 
 func TestMain(m *testing.M) {
@@ -22,20 +21,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func TestCodex(t *testing.T) {
-	agenttest.TestDriver(t, agenttest.Driver{
-		Program: "codex",
-		Agent:   func(p agenttest.Program) agent.Agent { return codex.Agent{Program: p.Path} },
-		Shell: func(command string) agenttest.Turn {
-			return agenttest.Use("exec_command", map[string]any{"cmd": command, "yield_time_ms": 30000})
-		},
-		Write: func(file, text string) agenttest.Turn {
-			quoted, _ := json.Marshal(text)
-			return agenttest.Use("exec_command", map[string]any{"cmd": "printf %s " + string(quoted) + " > " + file, "yield_time_ms": 30000})
-		},
-		Plan: func(plan string) agenttest.Turn {
-			return agenttest.Say("<proposed_plan>\n%s\n</proposed_plan>", plan)
-		},
-		MidTurn: true, Asks: true,
-	})
+var driver = agenttest.Driver{
+	Program: "codex",
+	Agent:   func(p agenttest.Program) agent.Agent { return Agent{Program: p.Path} },
+	Shell:   shell,
+	Write: func(file, text string) agenttest.Turn {
+		quoted, _ := json.Marshal(text)
+		return shell("printf %s " + string(quoted) + " > " + file)
+	},
+	Plan: func(plan string) agenttest.Turn {
+		return agenttest.Say("<proposed_plan>\n%s\n</proposed_plan>", plan)
+	},
+	MidTurn: true, Asks: true,
 }
+
+// shell is a turn in which the model runs a command.
+func shell(command string) agenttest.Turn {
+	return agenttest.Use("exec_command", map[string]any{"cmd": command, "yield_time_ms": 30000})
+}
+
+func TestCodex(t *testing.T) { agenttest.TestDriver(t, driver) }

@@ -321,7 +321,7 @@ func (d *decoder) usage(total breakdown, full, window int64) []any {
 	}
 	u := agent.Used{Usage: team.Usage{InputTokens: max(0, b.Input-b.Cached-b.CacheWrite), CacheReadTokens: b.Cached, CacheWriteTokens: b.CacheWrite, OutputTokens: b.Output}}
 	if window > 0 {
-		u.Context = int(min(100, full*100/window))
+		u.Context = int(100 * max(0, min(1, float64(full)/float64(window))))
 	}
 	return []any{u}
 }

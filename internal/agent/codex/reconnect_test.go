@@ -18,7 +18,7 @@ func bench(t *testing.T, script agenttest.Script) (*agenttest.Bench, *agenttest.
 	p := agenttest.Installed(t, "codex")
 	s := agenttest.NewServer(t, script)
 	b := agenttest.NewBench(t, Agent{Program: p.Path}, agenttest.NewWorld(t, s, p))
-	return b, s, throughRelay(b)
+	return b, s, throughRelay(b, p)
 }
 
 // slow is a command that says began, and goes on when it is let.
@@ -369,7 +369,3 @@ func TestGarbage(t *testing.T) {
 // garbage are messages that mean nothing.
 var garbage = []string{"", "garbage", "{", "[1,2]", "null", `"text"`, `{"method":5}`, `{"method":"no/such/thing","params":[1]}`, `{"method":"turn/completed"}`,
 	`{"method":"turn/completed","params":{"turn":7}}`, `{"method":"item/completed","params":{"item":{"type":"later","id":[]}}}`, `{"id":"4711","result":{}}`, `{"id":{},"error":{"code":1,"message":"x"}}`}
-
-func shell(command string) agenttest.Turn {
-	return agenttest.Use("exec_command", map[string]any{"cmd": command, "yield_time_ms": 30000})
-}

@@ -46,7 +46,7 @@ const (
 )
 
 // throughRelay lets the sessions of a bench connect through a relay.
-func throughRelay(b *agenttest.Bench) *relay {
+func throughRelay(b *agenttest.Bench, p agenttest.Program) *relay {
 	t := b.T
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cadre-test-") // the path of a socket has 104 bytes at most on macOS
@@ -60,7 +60,7 @@ func throughRelay(b *agenttest.Bench) *relay {
 	}
 	// In place of the program: its socket is the relay's, and it listens on another one.
 	program := filepath.Join(dir, "codex")
-	script := fmt.Sprintf("#!/bin/sh\nln -s %s \"${3#unix://}\"\nexec %s \"$1\" \"$2\" unix://%s\n", r.near, b.Agent.(Agent).Program, r.far)
+	script := fmt.Sprintf("#!/bin/sh\nln -s %s \"${3#unix://}\"\nexec %s \"$1\" \"$2\" unix://%s\n", r.near, p.Path, r.far)
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
