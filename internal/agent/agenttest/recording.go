@@ -95,12 +95,19 @@ func Scenes(d Driver) []Scene {
 	all := agent.Access{Mode: "bypassPermissions", Writes: true}
 	scenes := []Scene{
 		{"turn", all, func(r *Request) Turn {
-			t := byPrompt(map[string][]Turn{"one": {d.Shell("echo from the shell; exit 3"), Use(r.Tool("TeamStatus"), map[string]any{"about": "us"}), Say("It said so.")}, "two": {Say("Again.")}})(r)
-			if r.Has("do one") && r.Calls(r.Tool("TeamStatus")) == 0 {
-				t.Text = "I look."
+			switch {
+			case r.Has("do two"):
+				return Say("Again.")
+			case r.Calls(r.Tool("TeamStatus")) > 0:
+				return Say("It said so.")
+			case strings.Contains(r.Results(), "from the shell"):
+				return Use(r.Tool("TeamStatus"), map[string]any{"about": "us"})
 			}
-			return t
-		}, func(r *Run) { r.Turn("do one"); r.Turn("do two") }},
+			return Turn{Text: "I look.", Calls: d.Shell("echo from the shell; exit 3").Calls}
+		}, func(r *Run) {
+			r.Turn("do one")
+			r.Turn("do two")
+		}},
 		{"permission", agent.Access{Mode: "default", Writes: true}, byPrompt(map[string][]Turn{"one": {d.Shell("touch allowed"), Say("Done.")}, "two": {d.Shell("touch denied"), Say("Not done.")}}), func(r *Run) {
 			for i, prompt := range []string{"do one", "do two"} {
 				r.Tell(prompt, prompt)
@@ -267,7 +274,7 @@ type cleaner struct {
 }
 
 var (
-	passing = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b\d{13}\b`) // names for one session only
+	passing = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b\d{13,}\b`) // names for one session only
 	moment  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d[:-]\d\d[:-]\d\d(\.\d+)?Z?`)
 	inName  = regexp.MustCompile(`[^a-zA-Z0-9]`) // what some programs do not have in names of files that are made from paths
 	timing  = regexp.MustCompile(`(?i)(ms|at|time|timestamp|pid|duration|revision)$`)

@@ -41,3 +41,19 @@ func shell(command string) agenttest.Turn {
 }
 
 func TestCodex(t *testing.T) { agenttest.TestDriver(t, driver) }
+
+// What a thread had spent before it was resumed is not counted again.
+func TestTokensOfAResumedSession(t *testing.T) {
+	p := agenttest.Installed(t, "codex")
+	s := agenttest.NewServer(t, agenttest.Sequence(agenttest.Say("Yes.")))
+	b := agenttest.NewBench(t, driver.Agent(p), agenttest.NewWorld(t, s, p))
+	for range 2 {
+		run := b.Start()
+		b.Spec.Resume = agenttest.Next[agent.Started](run).Session
+		run.Turn("go on")
+		if sum := spent(run, 110); sum != 110 {
+			t.Errorf("%d tokens are counted: %+v", sum, agenttest.Said[agent.Used](run))
+		}
+		run.End()
+	}
+}

@@ -109,7 +109,9 @@ type decoder struct {
 	items map[string]*seen // what was said of the items of that turn
 	last  string           // the last text of that turn
 	spent breakdown        // the tokens of the thread that were said, or are not this session's
-	ours  bool             // a turn has begun in this session: what the thread spends from now on is said
+
+	context int  // percent of the context that is full
+	ours    bool // a turn has begun in this session: what the thread spends from now on is said
 }
 
 // seen is what was said of an item.
@@ -220,7 +222,7 @@ func (d *decoder) end(t *turn) []any {
 	d.over = true
 	end := agent.TurnEnded{Text: d.last, Interrupted: t.Status == "interrupted"}
 	if t.Status == "failed" {
-		e := turnError{Message: "the turn failed"}
+		var e turnError
 		if t.Error != nil {
 			e = *t.Error
 		}
@@ -308,22 +310,21 @@ func (b breakdown) minus(o breakdown) breakdown {
 	return breakdown{max(0, b.Total-o.Total), max(0, b.Input-o.Input), max(0, b.Cached-o.Cached), max(0, b.CacheWrite-o.CacheWrite), max(0, b.Output-o.Output)}
 }
 
-// usage is what the thread has spent since it was last told, by its own sum, which it also tells when nothing was spent. The input has what came from
-// the cache in it.
+// usage is what the thread has spent since it was last told, by its own sum, which it also tells when nothing was spent; and how full its context is. The
+// input has what came from the cache in it.
 func (d *decoder) usage(total breakdown, full, window int64) []any {
 	if total.Total < d.spent.Total {
 		d.spent = breakdown{}
 	}
-	b := total.minus(d.spent)
+	b, before := total.minus(d.spent), d.context
 	d.spent = total
-	if !d.ours || b == (breakdown{}) {
+	if window > 0 {
+		d.context = int(100 * max(0, min(1, float64(full)/float64(window))))
+	}
+	if !d.ours || b == (breakdown{}) && d.context == before {
 		return nil
 	}
-	u := agent.Used{Usage: team.Usage{InputTokens: max(0, b.Input-b.Cached-b.CacheWrite), CacheReadTokens: b.Cached, CacheWriteTokens: b.CacheWrite, OutputTokens: b.Output}}
-	if window > 0 {
-		u.Context = int(100 * max(0, min(1, float64(full)/float64(window))))
-	}
-	return []any{u}
+	return []any{agent.Used{Context: d.context, Usage: team.Usage{InputTokens: max(0, b.Input-b.Cached-b.CacheWrite), CacheReadTokens: b.Cached, CacheWriteTokens: b.CacheWrite, OutputTokens: b.Output}}}
 }
 
 // toolOf is the kind of tool that the item is, by Claude Code's name for it, and its input.
@@ -367,11 +368,15 @@ func outputOf(i *item) string {
 	return ""
 }
 
+// wordsOf are the program's own words for what went wrong.
 func wordsOf(e turnError) string {
-	if e.Details != "" && !strings.Contains(e.Message, e.Details) {
-		return e.Message + ": " + e.Details
+	switch {
+	case e.Message == "" && e.Details == "":
+		return "the turn failed"
+	case strings.Contains(e.Message, e.Details):
+		return e.Message
 	}
-	return e.Message
+	return e.Message + ": " + e.Details
 }
 
 // kindOf tells what helps from the program's word for the error, and the HTTP status where it has one.

@@ -1,0 +1,143 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"slices"
+	"testing"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/agenttest"
+)
+
+var (
+	update = flag.Bool("update", false, "write what the decoder makes of the recordings")
+	record = flag.Bool("record", false, "record the streams anew, with the real program")
+)
+
+// unread are the keys of the stream that say much and that nobody here reads.
+var unread = []string{"environments", "codexHome", "userAgent", "commandActions", "gitInfo", "collaborationMode", "proposedExecpolicyAmendment", "availableDecisions", "processId", "sandbox",
+	"sandboxPolicy", "runtimeWorkspaceRoots", "instructionSources", "rateLimits", "installationId", "serverName", "platformOs", "platformFamily", "details"}
+
+func TestRecordings(t *testing.T) {
+	if *record {
+		var r *relay
+		tap := func(b *agenttest.Bench, p agenttest.Program) func() [][]byte {
+			r = throughRelay(b, p)
+			return func() [][]byte { return r.said }
+		}
+		agenttest.Record(t, driver, tap, unread, append(agenttest.Scenes(driver), scenes(func() *relay { return r })...)...)
+	}
+	agenttest.Replay(t, *update, func() func([]byte) []any { return (&stream{}).line })
+}
+
+// stream is what the app-server says, answers and requests too, as a session takes it.
+type stream struct {
+	decoder
+	begun bool
+}
+
+func (s *stream) line(line []byte) []any {
+	var m rpc
+	if json.Unmarshal(line, &m) != nil {
+		return nil
+	}
+	switch {
+	case m.Method != "" && m.ID != nil:
+		if asked := s.request(m.Method, m.Params); asked != nil {
+			return []any{asked}
+		}
+		return nil
+	case m.Method != "":
+		return s.decode(m.Method, m.Params)
+	}
+	var got struct {
+		Thread thread `json:"thread"`
+	}
+	if parse(m.Result, &got); got.Thread.ID == "" {
+		return nil
+	}
+	if s.begun {
+		return s.missed(&got.Thread)
+	}
+	s.begun = true
+	s.resume(&got.Thread)
+	return []any{agent.Started{Session: got.Thread.ID}}
+}
+
+// An item that is of no interest, in a shape that is not known here, hides nothing of its thread.
+func TestOtherShapes(t *testing.T) {
+	var got thread
+	err := parse([]byte(`{"id":"x","turns":[{"id":"t","status":"completed","items":[{"type":"reasoning","id":"r","content":["I think"],"summary":["it thinks"]},
+		{"type":"userMessage","id":"u","content":[{"type":"text","text":"hello"}]},{"type":"later","tool":{},"status":7,"exitCode":"none"},{"type":"dynamicToolCall","id":"d","contentItems":[{"text":"well"}]}]}]}`), &got)
+	if told := got.told(); err != nil || !slices.Equal(told, []string{"hello", "well"}) {
+		t.Errorf("told was %q: %v", told, err)
+	}
+}
+
+// scenes are those of this program alone.
+func scenes(r func() *relay) []agenttest.Scene {
+	all := agent.Access{Mode: "bypassPermissions", Writes: true}
+	patch := shell("apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch\nEOF")
+	return []agenttest.Scene{
+		{Name: "edit", Access: agent.Access{Mode: "default", Writes: true}, Script: agenttest.Sequence(patch, agenttest.Say("Done.")), Play: func(run *agenttest.Run) {
+			run.Tell("p", "do one")
+			agenttest.Next[agent.PermissionAsked](run).Answer(true, "")
+			agenttest.Next[agent.TurnEnded](run)
+		}},
+		{Name: "compaction", Access: all, Script: func(r *agenttest.Request) agenttest.Turn {
+			if r.N == 1 {
+				return agenttest.Turn{Text: "Yes.", In: 250_000, CacheRead: 200_000}
+			}
+			return agenttest.Say("Yes.")
+		}, Play: func(run *agenttest.Run) {
+			run.Turn("do one")
+			run.Turn("do two")
+		}},
+		{Name: "cut", Access: all, Script: agenttest.Sequence(agenttest.Turn{Text: "I begin.", Calls: shell(slow).Calls}, agenttest.Say("Done.")), Play: func(run *agenttest.Run) {
+			thread := agenttest.Next[agent.Started](run).Session
+			run.Tell("p", "do one")
+			run.WaitFile("began")
+			r().hold()
+			r().cut()
+			run.Touch("go")
+			r().idle(thread)
+			r().release()
+			agenttest.Next[agent.TurnEnded](run)
+			spent(run, 220)
+		}},
+	}
+}
+
+// Whatever a stream has, the decoder goes on: what is none of its messages means nothing, and the end of a turn is understood, once.
+func FuzzDecode(f *testing.F) {
+	agenttest.Seeds(f, `{"method":"turn/completed","params":{"turn":{"id":"t","status":"failed","error":{}}}}`, `{"method":"error","params":{"willRetry":true}}`, `{"method":"item/completed","params":{"item":{"type":"reasoning","content":["x"]}}}`,
+		`{"result":{"thread":{"id":"x","turns":[{"id":"t","status":"inProgress","items":[{"type":"reasoning","content":["x"]},{"type":"fileChange","id":"7","changes":5}]}]}}}`)
+	known := map[string]bool{"": true, "turn/started": true, "turn/completed": true, "item/started": true, "item/completed": true, "thread/tokenUsage/updated": true, "thread/compacted": true,
+		"serverRequest/resolved": true, "error": true, "item/commandExecution/requestApproval": true, "item/fileChange/requestApproval": true, "item/tool/call": true, "item/tool/requestUserInput": true,
+		"mcpServer/elicitation/request": true}
+	f.Fuzz(func(t *testing.T, said []byte) {
+		s := &stream{}
+		for line := range bytes.Lines(said) {
+			var m rpc
+			json.Unmarshal(line, &m)
+			all := s.line(line)
+			if len(all) > 0 && !known[m.Method] {
+				t.Errorf("%q says %v", line, all)
+			}
+			for _, one := range all {
+				if end, ok := one.(turnEnded); ok {
+					agenttest.Sound(t, []any{end.end})
+				}
+			}
+			agenttest.Sound(t, all)
+		}
+		s.line([]byte(`{"method":"turn/started","params":{"turn":{"id":"the last one"}}}`))
+		over := []byte(`{"method":"turn/completed","params":{"turn":{"id":"the last one","status":"completed"}}}`)
+		all := append(s.line(over), s.line(over)...)
+		if len(all) != 1 || all[0] != (turnEnded{"the last one", agent.TurnEnded{}}) {
+			t.Errorf("the turn ends with %+v", all)
+		}
+	})
+}
