@@ -198,7 +198,7 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 	if m.Role != "" && s.host.Role != nil {
 		role, ok, err := s.host.Role(t.Dir, m.Role)
 		if err != nil {
-			return spec, err
+			return spec, &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("the role of %s cannot be known: %v", m.Name, err)}
 		}
 		if ok {
 			spec.Instructions += "\n" + role.Prompt

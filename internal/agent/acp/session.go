@@ -198,13 +198,17 @@ func (s *session) fail(err error) error {
 	s.mu.Lock()
 	s.stopping = true
 	s.mu.Unlock()
-	select { // the program's end may be a moment behind that of its output
+	cut := strings.Contains(err.Error(), "pipe") // what was written to it went nowhere
+	select {
 	case <-s.conn.Done():
+		cut = true
+	default:
+	}
+	if cut { // the program's end may be a moment behind that of its input and its output
 		select {
 		case <-s.ctx.Done():
 		case <-time.After(time.Second):
 		}
-	default:
 	}
 	gone := s.ctx.Err() != nil
 	s.child.Kill()

@@ -396,7 +396,7 @@ func kindOf(e turnError) agent.ProblemKind {
 	switch {
 	case word == "contextWindowExceeded":
 		return agent.ProblemContext
-	case word == "unauthorized", status == 401, status == 403, strings.Contains(text, "401"):
+	case word == "unauthorized", status == 401, status == 403, strings.Contains(text, "401"), strings.Contains(text, "missing environment variable"):
 		return agent.ProblemLogin
 	case word == "usageLimitExceeded", word == "rateLimitExceeded", word == "serverOverloaded", status == 429, status == 503, strings.Contains(text, "429"):
 		return agent.ProblemLimit
