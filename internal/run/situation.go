@@ -111,8 +111,11 @@ func busy(s *team.State, m team.Member) bool {
 	if m.Setbacks >= team.MaxSetbacks {
 		return false
 	}
-	if m.RetryAt != 0 && m.Name != s.Team().Lead { // it is tried again if there is something for it
+	if m.RetryAt != 0 && m.Status != team.Active && m.Name != s.Team().Lead { // it is tried again if there is something for it
 		return s.HasWork(m.Name) || s.Wakes(m.Name)
+	}
+	if m.Agent == team.Shell && len(s.Held(m.Name)) > 0 { // it begins
+		return true
 	}
 	return m.Status != team.Idle || m.Shutdown.Request != "" || m.Handover != "" || m.Plan.State == "submitted" || s.Wakes(m.Name)
 }

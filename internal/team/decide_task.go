@@ -135,6 +135,9 @@ func (b *ClaimTask) decide(d *decision) error {
 		return refuse(Denied, "%s is for the role %s, and %s has the role %q", t.label(), brief(t.Role), m.Name, brief(m.Role))
 	}
 	d.emit(&TaskClaimed{Task: t.ID, Member: m.Name, Fence: t.Fence + 1})
+	if d.isHost() && (m.Status == Idle || m.Status == Blocked) { // it is told now: between here and its turn nobody is to think that nothing moves
+		d.emit(&MemberStatusChanged{Member: m.Name, Status: Active, Summary: clipTo("task "+t.ID+": "+t.Subject, MaxSubject)})
+	}
 	return nil
 }
 
