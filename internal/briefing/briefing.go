@@ -139,7 +139,7 @@ func AskReport() string {
 	return "Everybody is idle. Answer with the final report on the goal: what was done, what was found, what is left. Your answer to this is the report, as it is. If work is missing, create tasks for it instead."
 }
 
-// Restate is what a lead is told after its context was shortened: its role, who is there, and what is open.
+// Restate is what a member is told after its context was shortened: its role, who is there, and what is open.
 func Restate(s *team.State, member string) string {
 	t := s.Team()
 	words := fmt.Sprintf("Your context was shortened. You are %s in the team %s", member, t.Name)
@@ -150,6 +150,9 @@ func Restate(s *team.State, member string) string {
 		}
 	} else {
 		words += "; the lead is " + t.Lead
+		if m, _ := s.Member(member); m.Role != "" {
+			words += ". Your role in the team: " + line(m.Role)
+		}
 	}
 	return words + ".\n\n" + Situation(s, member)
 }
