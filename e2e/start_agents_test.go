@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"cadre/internal/agent/agenttest"
+)
+
+// Whatever keeps an agent from starting, or from asking its model at all, is told to the lead at once in the agent's own words, and the team goes on without it.
+func TestAgentsThatCannotStart(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		switch {
+		case who(r) != "lead":
+			return complete(r)
+		case reports(r):
+			return agenttest.Say("One was enough.")
+		}
+		return agenttest.Say("I wait.")
+	}, "claude", "codex", "gemini")
+	broken := s.write("broken", "#!/bin/sh\necho 'broken: cannot find libnode.so.42' >&2\nexit 127\n")
+	if err := os.Chmod(broken, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.write(".claude/agents/odd.md", "---\ntools: {no: list}\n---\nOdd.\n")
+	file := s.file(`name: starts
+goal: start
+lead: {agent: claude}
+permissions: {mode: bypassPermissions}
+members:
+  - {name: well, agent: claude}
+  - {name: gone, agent: claude, command: /nowhere/claude}
+  - {name: gone-codex, agent: codex, command: /nowhere/codex}
+  - {name: broken, agent: claude, command: ./broken}
+  - {name: broken-codex, agent: codex, command: ./broken}
+  - {name: broken-gemini, agent: gemini, command: ./broken}
+  - {name: keyless, agent: claude, prompt: begin, env: {ANTHROPIC_API_KEY: ""}}
+  - {name: keyless-codex, agent: codex, prompt: begin, env: {CADRE_TEST_KEY: ""}}
+  - {name: keyless-gemini, agent: gemini, prompt: begin, env: {GEMINI_API_KEY: ""}}
+  - {name: odd, agent: claude, role: odd}
+tasks: [{id: one}]
+`)
+	r := s.run(file)
+	s.ended(r, 0)
+	if strings.Contains(r.out, "could not go on") {
+		t.Errorf("something was tried again that only a person can help:\n%s", r.out)
+	}
+	for name, words := range map[string]string{
+		"gone": "/nowhere/claude", "gone-codex": "/nowhere/codex",
+		"broken": "broken: cannot find libnode.so.42", "broken-codex": "broken: cannot find libnode.so.42", "broken-gemini": "broken: cannot find libnode.so.42",
+		"keyless": "Not logged in", "keyless-codex": "CADRE_TEST_KEY", "keyless-gemini": "Gemini API key is missing", "odd": "tools is map[no:list], not a list of names",
+	} {
+		told := slices.ContainsFunc(s.of("lead"), func(r *agenttest.Request) bool {
+			_, rest, found := strings.Cut(r.LastUser()+r.Results()+r.Last().Text, name+" has failed: ")
+			rest, _, _ = strings.Cut(rest, "</team-message>")
+			return found && strings.Contains(rest, words)
+		})
+		if !told {
+			t.Errorf("the lead was not told that %s has failed: … %s", name, words)
+		}
+	}
+}
+
+// A lead that cannot start ends the run, in its own words.
+func TestLeadThatCannotStart(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(*agenttest.Request) agenttest.Turn { return agenttest.Say("no") }, "claude")
+	for command, words := range map[string]string{"command: /nowhere/claude": "/nowhere/claude: no such file or directory", `env: {ANTHROPIC_API_KEY: ""}`: "Not logged in"} {
+		r := s.run(s.file("name: headless\ngoal: start\nlead: {agent: claude, " + command + "}\n"))
+		s.ended(r, 1)
+		if !strings.Contains(r.err, "not finished: the lead cannot go on: ") || !strings.Contains(r.err, words) {
+			t.Errorf("it says %s", r.err)
+		}
+		s.must("cleanup", "headless", "--force")
+	}
+}
