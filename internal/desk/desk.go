@@ -38,6 +38,12 @@ type Options struct {
 	Project func(ctx context.Context, j journal.Journal, s *team.State) error
 	// Log is told what is worth knowing and no error.
 	Log func(string)
+
+	// Now and NewID are where the time and the ids of commands come from that were given none; nil for [Now] and [NewID].
+	Now   func() team.Time
+	NewID func() string
+	// Decide is who decides; nil for [team.Decide]. The simulation breaks it on purpose, to prove that it would find that.
+	Decide func(*team.State, team.Command) (team.Decision, error)
 }
 
 // Journal is what a desk works on.
@@ -66,6 +72,15 @@ type Receipt struct {
 
 // Open loads the team from its journal, which the desk closes with itself, also when Open fails.
 func Open(ctx context.Context, j journal.Journal, opts Options) (*Desk, error) {
+	if opts.Now == nil {
+		opts.Now = Now
+	}
+	if opts.NewID == nil {
+		opts.NewID = NewID
+	}
+	if opts.Decide == nil {
+		opts.Decide = team.Decide
+	}
 	d := &Desk{journal: j, opts: opts}
 	snapshot, err := j.Snapshot(ctx)
 	if err == nil {
@@ -146,6 +161,12 @@ func (d *Desk) see(r journal.Record) error {
 	return nil
 }
 
+// Sync returns when everything that the desk shows is durable. Who acts on what it shows outside the journal, and could not do so twice, waits for that first.
+func (d *Desk) Sync(ctx context.Context) error {
+	_, err := d.journal.Append(ctx, d.Seq(), d.see, func() ([]byte, error) { return nil, nil })
+	return err
+}
+
 // Wait returns soon after there is a record after seq, with the state up to date.
 func (d *Desk) Wait(ctx context.Context, after int64) error {
 	for d.Seq() <= after {
@@ -186,10 +207,10 @@ func decoded(records iter.Seq2[journal.Record, error]) iter.Seq2[*team.Record, e
 // Do sends a command. An empty id is given a new one, and a zero time the present. The error is a [*team.Error] where the team, or a hook, refuses.
 func (d *Desk) Do(ctx context.Context, c team.Command) (Receipt, error) {
 	if c.ID == "" {
-		c.ID = NewID()
+		c.ID = d.opts.NewID()
 	}
 	if c.At == 0 {
-		c.At = Now()
+		c.At = d.opts.Now()
 	}
 	if err := d.settle(ctx); err != nil {
 		return Receipt{}, err
@@ -205,10 +226,10 @@ func (d *Desk) Do(ctx context.Context, c team.Command) (Receipt, error) {
 // settle ends what is overdue before anything else happens: a team may have no host that would.
 func (d *Desk) settle(ctx context.Context) error {
 	var due []team.Body
-	now := Now()
+	now := d.opts.Now()
 	d.View(func(s *team.State) { due = s.Overdue(now) })
 	for _, body := range due {
-		if _, err := d.send(ctx, team.Command{ID: NewID(), Actor: team.User, At: now, Body: body}); err != nil && team.CodeOf(err) == "" {
+		if _, err := d.send(ctx, team.Command{ID: d.opts.NewID(), Actor: team.User, At: now, Body: body}); err != nil && team.CodeOf(err) == "" {
 			return err
 		}
 	}
@@ -225,7 +246,7 @@ func (d *Desk) send(ctx context.Context, c team.Command) (Receipt, error) {
 		d.mu.RLock()
 		defer d.mu.RUnlock()
 		var err error
-		if decision, err = team.Decide(d.state, c); err != nil || decision.Record == nil {
+		if decision, err = d.opts.Decide(d.state, c); err != nil || decision.Record == nil {
 			return nil, err
 		}
 		return team.AppendRecord(nil, decision.Record), nil

@@ -39,7 +39,7 @@ func (d *Desk) gate(ctx context.Context, c team.Command) error {
 	)
 	d.View(func(s *team.State) {
 		var decision team.Decision
-		if decision, err = team.Decide(s, c); err == nil && decision.Record != nil {
+		if decision, err = d.opts.Decide(s, c); err == nil && decision.Record != nil {
 			t = s.Team()
 			event, about, ask = describe(s, decision.Record)
 		}
@@ -62,7 +62,7 @@ func (d *Desk) gate(ctx context.Context, c team.Command) error {
 		return nil
 	}
 	about.Feedback = verdict.Feedback
-	receipt, err := d.send(ctx, team.Command{ID: NewID(), Actor: c.Actor, At: Now(), Incarnation: c.Incarnation, Lease: c.Lease, Body: &about})
+	receipt, err := d.send(ctx, team.Command{ID: d.opts.NewID(), Actor: c.Actor, At: d.opts.Now(), Incarnation: c.Incarnation, Lease: c.Lease, Body: &about})
 	if err != nil {
 		return fmt.Errorf("the rejection by a hook could not be recorded: %w", err)
 	}
