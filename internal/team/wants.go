@@ -132,7 +132,7 @@ func (s *State) sessionWants(m *Member, patient bool) []Want {
 		return wants
 	}
 	if m.Status == Blocked && m.RetryAt != 0 {
-		w := want(WantRetry, fmt.Sprintf("/%d", m.Setbacks))
+		w := want(WantRetry, fmt.Sprintf("/%d", m.RetryAt)) // the first setback after a good turn is another one than the first before it
 		w.Reason = m.Summary
 		wants = append(wants, w)
 	}
