@@ -21,6 +21,7 @@ type turn struct {
 	mail     []team.Message  // that it got since a turn came to its end
 	pending  string          // what it said at the end of a turn after which it was reminded of its task
 	nudged   map[string]bool // claims that it was reminded of
+	working  bool            // the session was told of a task, and no turn ended since
 	retries  bool            // its agent tries to reach its model again
 	asked    bool            // the lead was asked for its report
 	proposal string          // request of the last plan that the session proposed itself
@@ -66,7 +67,7 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 			default:
 			}
 		case agent.Received:
-			s.arrived(s.post.carried(u.ID))
+			s.arrived(s.post.arrived(u.ID))
 		case agent.NotTaken:
 			s.notTaken(u.ID)
 		case agent.TurnStarted:
@@ -77,7 +78,7 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 				task = s.works()
 			}
 			if s.ending() != stopQuietly { // its bill comes also when it is ended in the middle of a turn
-				s.recordAtLast(&team.ReportUsage{Member: s.member, Task: task, Usage: u.Usage, Context: int64(min(max(u.Context, 0), 100))}, "what it used")
+				s.recordAtLast(&team.ReportUsage{Member: s.member, Task: task, Usage: u.Usage, Context: int64(min(max(u.Context, 0), 100))})
 			}
 		case agent.Text:
 			s.update(func(t *turn) { t.last = u.Text })
@@ -85,7 +86,7 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 		case agent.ToolFinished:
 			if carried := letter.Carries(s.teamID, s.member, u.Output); len(carried) > 0 {
 				s.update(func(t *turn) { t.shows = true })
-				s.arrived(s.post.carried(byTool, carried...))
+				s.arrived(s.post.arrived(byTool, carried...))
 			}
 		case agent.Compacted:
 			s.update(func(t *turn) { t.restate = true })
@@ -154,10 +155,19 @@ func (s *seat) begin(u agent.Started) {
 	s.arrived(there)
 }
 
-// record sends a report, and logs why it could not be.
+// record sends a report.
 func (s *seat) record(body team.Body) {
-	if err := s.report(body); err != nil && s.ctx.Err() == nil {
+	if err := s.report(body); err != nil {
+		s.unrecorded(err)
+	}
+}
+
+// unrecorded ends a session of which something could not be recorded: nobody could tell any more what it has and what it did. The next one looks
+// into its transcript.
+func (s *seat) unrecorded(err error) {
+	if s.ctx.Err() == nil {
 		s.host.Log("not recorded for " + s.member + ": " + err.Error())
+		s.stop(stopDetach, "it could not be recorded what it did: "+err.Error(), s.host.StopGrace)
 	}
 }
 
@@ -181,11 +191,11 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 		s.update(func(t *turn) { t.since, t.retries, t.task = seq, false, "" })
 	}()
 	shows := false
-	s.update(func(t *turn) { shows = t.shows })
-	if tool := s.post.carried(byTool); u.Problem == nil && !u.Interrupted && !shows {
-		s.arrived(tool) // the agent went on after the result that had them
+	s.update(func(t *turn) { t.working, shows = false, t.shows }) // before anybody hears that it is idle
+	if u.Problem == nil && !u.Interrupted && !shows {
+		s.arrived(s.post.arrived(byTool)) // the agent went on after the result that had them
 	} else {
-		s.post.off(tool) // its result was lost, shortened, or for a subagent
+		s.post.back(byTool) // its result was lost, shortened, or for a subagent
 	}
 	if !s.told {
 		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})

@@ -54,7 +54,10 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 			now = wanted
 		case team.WantWork:
 			if s.told {
-				s.deliverWork(ctx, session, id, "")
+				if !s.working() {
+					s.deliverWork(ctx, session, id, "")
+				}
+				s.wantAgain(w.Kind) // it may have taken another task than the one that was wanted
 			} else {
 				s.hand(ctx, session, agent.Prompt{ID: id}, w.Kind)
 			}
@@ -107,8 +110,7 @@ func (s *seat) wantAgain(kind team.WantKind) {
 // notTaken gives up a prompt that the session says will not arrive. Its mail is given again; what the session was to begin with goes before the
 // next prompt. Tasks that it told of go back on the list with the turn that failed, and are told of anew.
 func (s *seat) notTaken(id string) {
-	if mail := s.post.carried(id); len(mail) > 0 {
-		s.post.off(mail)
+	if s.post.back(id) {
 		s.wantAgain(team.WantDelivery)
 	}
 	s.update(func(t *turn) {
@@ -128,6 +130,13 @@ func (s *seat) unopened(id string) (text string) {
 	return text
 }
 
+// working reports whether the session is at a task that it was told of, though it may not have said yet that it is active: it gets no other one.
+func (s *seat) working() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.turn.working
+}
+
 // open gives the session what it begins with. One that has nothing to begin with is idle.
 func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Started) {
 	var text string
@@ -143,9 +152,7 @@ func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Star
 	}
 	s.update(func(t *turn) { t.opening, t.openedBy = text, opening })
 	if !s.deliverWork(ctx, session, opening, text) {
-		if err := s.report(&team.ReportStatus{Member: s.member, Status: team.Idle}); err != nil && ctx.Err() == nil {
-			s.host.Log("not recorded for " + s.member + ": " + err.Error())
-		}
+		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
 	}
 }
 
@@ -154,18 +161,20 @@ func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Star
 func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text string) bool {
 	task, fence := s.claim(ctx)
 	if task != "" {
-		s.post.take(func() []team.Message { return s.assignments(task) }, id) // the task itself says what they do
+		s.post.take(s.assignments(task), id) // the task itself says what they do
 		s.host.Desk.View(func(st *team.State) { text = strings.TrimSpace(text + "\n\n" + briefing.Work(st, task)) })
 	}
 	if text == "" {
 		return false
 	}
+	s.update(func(t *turn) { t.working = task != "" })
 	if s.hand(ctx, session, agent.Prompt{ID: id, Text: text}, team.WantWork) {
 		return true
 	}
+	s.update(func(t *turn) { t.working = false })
 	if task != "" && ctx.Err() == nil {
 		if err := s.host.do(ctx, &team.ReleaseTask{Task: task, Member: s.member, Fence: fence, Reason: "it could not be given to " + s.member}, s.lease); err != nil {
-			s.host.Log("not recorded for " + s.member + ": " + err.Error())
+			s.unrecorded(err)
 		}
 		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
 	}
@@ -181,8 +190,8 @@ func (s *seat) assignments(task string) []team.Message {
 func (s *seat) claim(ctx context.Context) (task string, fence int64) {
 	receipt, err := s.host.Desk.Do(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: &team.ClaimTask{Member: s.member}})
 	if err != nil {
-		if team.CodeOf(err) == "" && ctx.Err() == nil {
-			s.host.Log("taking a task for " + s.member + ": " + err.Error())
+		if team.CodeOf(err) == "" {
+			s.unrecorded(err)
 		}
 		return "", 0
 	}
@@ -197,10 +206,14 @@ func (s *seat) claim(ctx context.Context) (task string, fence int64) {
 
 // deliverMail gives the session the mail that is not on its way already.
 func (s *seat) deliverMail(ctx context.Context, session agent.Session, id string, w team.Want) {
-	mail := s.post.take(s.inbox, id)
+	mail, err := s.take(ctx, id)
+	if err != nil {
+		s.unrecorded(err)
+		return
+	}
 	loud := func(m team.Message) bool { return !m.Quiet }
 	if !slices.ContainsFunc(mail, loud) { // the rest came with the result of a tool meanwhile
-		s.post.off(s.post.carried(id))
+		s.post.back(id)
 		return
 	}
 	if slices.ContainsFunc(mail, asksReport) {
@@ -212,7 +225,20 @@ func (s *seat) deliverMail(ctx context.Context, session agent.Session, id string
 
 func asksReport(m team.Message) bool { return m.Type == team.TypeSystem && m.Ref == team.ReportRef }
 
-// arrived records that the session has these messages. Those of which that cannot be recorded stay on their way: it has them.
+// take takes the mail that is neither in the session nor on its way, once it is durable: after a loss of power, what a transcript has must not be
+// taken for another message that got its number.
+func (s *seat) take(ctx context.Context, carrier string) ([]team.Message, error) {
+	mail := s.inbox()
+	if len(mail) == 0 {
+		return nil, nil
+	}
+	if err := s.host.Desk.Sync(ctx); err != nil {
+		return nil, err
+	}
+	return s.post.take(mail, carrier), nil
+}
+
+// arrived records that the session has these messages.
 func (s *seat) arrived(mail []team.Message) {
 	if len(mail) == 0 {
 		return
@@ -222,18 +248,14 @@ func (s *seat) arrived(mail []team.Message) {
 		seqs = append(seqs, m.Seq)
 	}
 	s.update(func(t *turn) { t.mail = append(t.mail, mail...) })
-	if s.recordAtLast(&team.ReceiveMessages{Member: s.member, Seqs: seqs}, "that it has its mail") {
-		s.post.off(mail)
-	}
+	s.recordAtLast(&team.ReceiveMessages{Member: s.member, Seqs: seqs})
 }
 
-// recordAtLast records what is so also when the session is just being ended, and reports whether it could.
-func (s *seat) recordAtLast(body team.Body, what string) bool {
+// recordAtLast records what is so also when the session is just being ended.
+func (s *seat) recordAtLast(body team.Body) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), giveBack)
 	defer cancel()
-	err := s.host.do(ctx, body, s.lease)
-	if err != nil {
-		s.host.Log("not recorded of " + s.member + ", " + what + ": " + err.Error())
+	if err := s.host.do(ctx, body, s.lease); err != nil {
+		s.unrecorded(err)
 	}
-	return err == nil
 }

@@ -92,8 +92,11 @@ func (t *tools) Call(ctx context.Context, name string, input json.RawMessage) (s
 }
 
 // mailForTool is what goes at the end of a tool's result.
-func (s *seat) mailForTool(context.Context) (string, error) {
-	mail := s.post.take(s.inbox, byTool)
+func (s *seat) mailForTool(ctx context.Context) (string, error) {
+	mail, err := s.take(ctx, byTool)
+	if err != nil {
+		return "", err
+	}
 	if slices.ContainsFunc(mail, asksReport) {
 		s.asked()
 	}
