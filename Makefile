@@ -4,7 +4,7 @@ GO ?= go
 # What CI builds besides its own platform.
 PLATFORMS = linux/amd64 linux/arm64 darwin/arm64
 
-.PHONY: build agents test check bench short lint cross race
+.PHONY: build agents test check bench short lint cross race sim
 
 build:
 	$(GO) build -o bin/cadre ./cmd/cadre
@@ -36,6 +36,12 @@ race:
 
 short:
 	$(GO) test -short ./...
+
+# Histories of simulated teams, for as long as wished: make sim FOR=10m. The normal tests play 10,000 of them.
+FOR ?= 1m
+FIRST ?= $(shell date +%s)
+sim:
+	$(GO) test ./internal/sim -run '^TestHistories$$' -v -timeout 0 -for $(FOR) -first $(FIRST)
 
 # Ratios against baselines of the same run; docs/BENCHMARKS.md says what they must be.
 bench:

@@ -1,0 +1,254 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"cadre/internal/team"
+)
+
+// host is one life of the program that runs sessions. It goes on like [cadre/internal/coord.Host]: it asks the state what is wanted, does that, and
+// reports what happened.
+type host struct {
+	office
+	place    int
+	seats    []*seat
+	bell     bell          // something changed
+	failure  error         // why it cannot see any more what changes
+	unlocked time.Duration // until then others find its lock free, although it lives
+	taken    string        // the host that it found dead last
+}
+
+// watchEvery is how often a host looks whether the hosts of other members live.
+const watchEvery = 500 * time.Millisecond
+
+// boot starts the host of a place.
+func (w *world) boot(place int) {
+	on := w.machines[place%len(w.machines)]
+	h := &host{office: office{of: w.process("h"+string(rune('1'+place)), on)}, place: place}
+	w.hosts[place] = h
+	w.logf("%s starts on %s", h.of.name, on.name)
+	h.of.spawn("host", h.run)
+}
+
+// crash kills the host of a place. Its leash ends its sessions a little later, and somebody starts another one.
+func (w *world) crash(place int, again time.Duration) {
+	h := w.hosts[place]
+	if !h.of.alive {
+		return
+	}
+	w.logf("%s is killed", h.of.name)
+	w.gone(h, again)
+}
+
+func (w *world) gone(h *host, again time.Duration) {
+	h.of.kill()
+	w.at(w.now+time.Duration(w.rng(h.of.name+" leash").IntN(200))*time.Millisecond, func() { h.endSessions() })
+	w.at(w.now+again, func() {
+		if w.hosts[h.place] == h {
+			w.boot(h.place)
+		}
+	})
+}
+
+func (h *host) endSessions() {
+	for _, s := range h.seats {
+		if s.session != nil {
+			s.session.kill()
+		}
+	}
+}
+
+// held reports whether the host of that id is seen to live, and returns it where it is known.
+func (w *world) held(id string) (*host, bool) {
+	h := w.hostNamed(id)
+	return h, h != nil && h.of.alive && h.unlocked <= w.now
+}
+
+func (w *world) hostNamed(id string) *host {
+	for _, h := range w.hosts {
+		if h.of.name == id {
+			return h
+		}
+	}
+	return nil
+}
+
+func (h *host) id() string { return h.of.name }
+
+func (h *host) run(t *thread) {
+	h.open(t)
+	seq := h.desk.Seq() // from before the first look, whose own commands are changes too
+	h.of.spawn("watch", func(t *thread) { h.watch(t, seq) })
+	for {
+		next, err := h.reconcile(t)
+		if err == nil {
+			err = h.failure
+		}
+		if err != nil { // it cannot go on: the supervisor starts another one
+			h.of.w.logf("%s gives up: %v", h.id(), err)
+			h.of.w.gone(h, time.Duration(200+t.rng.IntN(2000))*time.Millisecond)
+			t.await(never)
+		}
+		if h.of.w.bug("no-timer") {
+			next = never
+		}
+		t.await(next, &h.bell)
+	}
+}
+
+// watch tells of changes of the team after seq.
+func (h *host) watch(t *thread, seq int64) {
+	for h.failure == nil {
+		h.failure = h.desk.Wait(forever, seq)
+		seq = h.desk.Seq()
+		h.bell.ring()
+	}
+}
+
+// reconcile does what is wanted now, and returns when to look again though nothing happens.
+func (h *host) reconcile(t *thread) (next time.Duration, err error) {
+	now := h.of.clock()
+	var (
+		wants   []team.Want
+		due     team.Time
+		members []team.Member
+		seq     int64
+	)
+	h.view(func(s *team.State) {
+		wants, due = s.Wants(now)
+		members = s.Members()
+		seq = s.Seq()
+	})
+	next = never
+	if due != 0 {
+		next = h.of.wake(max(0, due-now))
+	}
+	var wanted []string
+	for _, w := range wants {
+		m := memberOf(members, w.Member)
+		switch w.Kind {
+		case team.WantBudgetCheck:
+			err = h.report(t, &team.CheckBudget{}, 0)
+		case team.WantExpirePermission:
+			err = h.report(t, &team.ExpirePermission{Request: w.Request}, 0)
+		case team.WantExpireShutdown:
+			err = h.report(t, &team.ExpireShutdown{Member: w.Member}, 0)
+		case team.WantExpirePlan:
+			err = h.report(t, &team.ExpirePlan{Request: w.Request}, 0)
+		case team.WantSession:
+			wanted = append(wanted, w.Member)
+			if m.Host != h.id() && m.Host != "" {
+				next = min(next, h.of.w.now+watchEvery)
+			}
+			err = h.want(t, m)
+		case team.WantHandover:
+			if s := h.seat(w.Member); s != nil && s.incarnation == w.Incarnation {
+				s.stop(stopFresh, w.Reason)
+			}
+		case team.WantDelivery, team.WantWork, team.WantRetry, team.WantAccess:
+			if s := h.seat(w.Member); s != nil && s.incarnation == w.Incarnation {
+				s.give(w)
+			}
+		case team.WantStop:
+			wanted = append(wanted, w.Member)
+			if h.of.w.bug("no-deadline") && m.Shutdown.Answer != "approved" {
+				break
+			}
+			if s := h.seat(w.Member); s != nil {
+				s.stop(stopReport, w.Reason)
+			} else if m.Host == h.id() {
+				err = h.report(t, &team.ReportStopped{Member: w.Member, Reason: w.Reason}, m.Lease)
+			} else if m.Host != "" {
+				next = min(next, h.of.w.now+watchEvery)
+				err = h.takeOver(t, m)
+			}
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	for _, s := range slices.Clone(h.seats) {
+		m := memberOf(members, s.member)
+		switch {
+		case m.Host != h.id() || m.Lease != s.lease:
+			if !h.of.w.bug("old-seat-stays") {
+				s.stop(stopQuietly, "")
+			}
+		case !slices.Contains(wanted, s.member):
+			s.stop(stopDetach, "nothing is to run now")
+		}
+	}
+	if h.desk.Seq() != seq {
+		next = h.of.w.now // it changed meanwhile
+	}
+	return next, nil
+}
+
+func memberOf(members []team.Member, name string) team.Member {
+	for _, m := range members {
+		if m.Name == name {
+			return m
+		}
+	}
+	return team.Member{}
+}
+
+func (h *host) seat(member string) *seat {
+	for _, s := range h.seats {
+		if s.member == member {
+			return s
+		}
+	}
+	return nil
+}
+
+// want sees to it that the member has a seat here, if its lease can be had.
+func (h *host) want(t *thread, m team.Member) error {
+	switch {
+	case h.seat(m.Name) != nil:
+		return nil
+	case m.Host == h.id() && m.Status == team.Spawning:
+		h.sit(m)
+		return nil
+	case m.Host == h.id(): // its seat is gone and the report of that was refused
+		return h.report(t, &team.DetachMember{Member: m.Name, Reason: "its session is gone"}, m.Lease)
+	case m.Host == "" && h.of.w.bug("unleased"):
+		m.Host, m.Lease = h.id(), m.Lease+1
+		h.sit(m)
+	}
+	return h.takeOver(t, m)
+}
+
+// takeOver takes the lease of a member that has none, or whose host is dead.
+func (h *host) takeOver(t *thread, m team.Member) error {
+	if m.Host != "" {
+		old, lives := h.of.w.held(m.Host)
+		if lives && !h.of.w.bug("take-living") {
+			return nil
+		}
+		if !lives {
+			h.taken = m.Host
+		}
+		t.step()
+		if old != nil && old.of.on == h.of.on {
+			old.endSessions() // what is left of it, by process id and start time
+		}
+		t.step()
+	}
+	return h.report(t, &team.AttachMember{Member: m.Name, From: m.Host}, 0)
+}
+
+// report sends a command as the host. A refusal is no failure of the host: the state moved on, and the next look shows where to.
+func (h *host) report(t *thread, body team.Body, lease int64) error {
+	_, err := h.do(t, team.Command{Actor: team.Host(h.id()), Lease: lease, Body: body})
+	if team.CodeOf(err) != "" {
+		return nil
+	}
+	return err
+}
+
+func (h *host) vacate(s *seat) {
+	h.seats = slices.DeleteFunc(h.seats, func(other *seat) bool { return other == s })
+	h.bell.ring()
+}

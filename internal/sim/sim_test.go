@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var (
+	seedFlag  = flag.Uint64("seed", 0, "play the history of this seed alone, and tell it with -v")
+	firstFlag = flag.Uint64("first", 1, "the first seed of TestHistories")
+	forFlag   = flag.Duration("for", 0, "play histories for that long, whatever their number")
+)
+
+// TestHistories plays 10,000 histories, or 200 with -short.
+func TestHistories(t *testing.T) {
+	if *seedFlag != 0 {
+		if f := Play(*seedFlag, nil); f != nil {
+			t.Fatal(f)
+		}
+		play(draw(*seedFlag), nil, func(line string) { t.Log(line) }, nil)
+		return
+	}
+	n := uint64(10_000)
+	if testing.Short() {
+		n = 200
+	}
+	var deadline <-chan time.Time
+	if *forFlag > 0 {
+		n = 1 << 62
+		deadline = time.After(*forFlag)
+	}
+	start := time.Now()
+	played, failed := search(*firstFlag, n, nil, deadline)
+	t.Logf("%d histories, from seed %d on, in %s", played, *firstFlag, time.Since(start).Round(time.Millisecond))
+	if failed != 0 {
+		t.Fatal(Play(failed, nil))
+	}
+}
+
+// search plays histories on all processors until one breaks a promise, and returns its seed.
+func search(first, n uint64, mutant *Mutant, deadline <-chan time.Time) (played, failed uint64) {
+	var next, done, found atomic.Uint64
+	var players sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		players.Go(func() {
+			for found.Load() == 0 {
+				i := next.Add(1) - 1
+				if i >= n {
+					return
+				}
+				select {
+				case <-deadline:
+					next.Store(n)
+					return
+				default:
+				}
+				if play(draw(first+i), mutant, nil, nil) != nil {
+					found.CompareAndSwap(0, first+i)
+				}
+				done.Add(1)
+			}
+		})
+	}
+	players.Wait()
+	return done.Load(), found.Load()
+}
+
+// TestMutants puts each bug of the list in, and expects that a history finds it.
+func TestMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some bugs take thousands of histories")
+	}
+	const most = 5000
+	for i := range mutants {
+		m := &mutants[i]
+		t.Run(m.Name, func(t *testing.T) {
+			played, failed := search(1, most, m, nil)
+			if failed == 0 {
+				t.Fatalf("%d histories did not find that %s", played, m.What)
+			}
+			t.Logf("history %d: %v", failed, play(draw(failed), m, nil, nil))
+		})
+	}
+}
+
+// TestAFailureIsTold shortens a history with a bug in it: few moves are left, and the story has what matters.
+func TestAFailureIsTold(t *testing.T) {
+	for i := range mutants {
+		m := &mutants[i]
+		if m.Name != "early-ack" {
+			continue
+		}
+		_, failed := search(1, 100, m, nil)
+		f := Play(failed, m)
+		if f == nil {
+			t.Fatalf("history %d does not fail again", failed)
+		}
+		story := f.Error()
+		for _, part := range []string{kept, "the power goes", "BROKEN", fmt.Sprint("-seed ", failed)} {
+			if !strings.Contains(story, part) {
+				t.Errorf("the story does not say %q", part)
+			}
+		}
+		if f.Moves < 5 || len(f.Plan.Moves) > 2 {
+			t.Errorf("of %d moves %d are left:\n%s", f.Moves, len(f.Plan.Moves), story)
+		}
+	}
+}
+
+// TestTheSameAgain plays histories twice and expects the same story to the letter.
+func TestTheSameAgain(t *testing.T) {
+	for seed := range uint64(50) {
+		tell := func() (lines []string) {
+			play(draw(seed+1), nil, func(line string) { lines = append(lines, line) }, nil)
+			return lines
+		}
+		a, b := tell(), tell()
+		if len(a) < 20 {
+			t.Errorf("seed %d: the story has %d lines", seed+1, len(a))
+		}
+		for i := range max(len(a), len(b)) {
+			if i >= len(a) || i >= len(b) || a[i] != b[i] {
+				t.Fatalf("seed %d: the stories part at line %d of %d and %d", seed+1, i, len(a), len(b))
+			}
+		}
+	}
+}
+
+// TestRichness looks whether what is to go wrong does: a simulation in which nothing happens finds nothing.
+func TestRichness(t *testing.T) {
+	const n = 600
+	seen := map[string]int{}
+	lines := 0
+	for seed := uint64(1); seed <= n; seed++ {
+		play(draw(seed), nil, func(line string) {
+			lines++
+			for _, what := range richness {
+				if strings.Contains(line, what.words) {
+					seen[what.words]++
+				}
+			}
+		}, nil)
+	}
+	t.Logf("%d lines a history", lines/n)
+	for _, what := range richness {
+		t.Logf("%5d %s", seen[what.words], what.words)
+		if seen[what.words] < what.least {
+			t.Errorf("%d histories have %q %d times, of at least %d", n, what.words, seen[what.words], what.least)
+		}
+	}
+}
+
+var richness = []struct {
+	words string
+	least int
+}{
+	{"completed task", 1000},
+	{"is killed", 100},
+	{"the power goes", 50},
+	{"were not synced", 20},
+	{"cuts the torn line", 20},
+	{"no space left on device", 20},
+	{"it is not known whether the record was kept", 50},
+	{"the journal cannot be reached", 20},
+	{"another host took it", 5},
+	{"its host", 200},
+	{"it was replaced and must end", 1},
+	{"a copy of", 50},
+	{"reads #", 2000},
+	{"(tool)", 20},
+	{"Not delivered, because", 5},
+	{"shut down at the deadline", 10},
+	{"shut down as asked", 10},
+	{"was rejected", 50},
+	{"was approved", 20},
+	{"timed out", 5},
+	{": allowed", 20},
+	{"this claim", 1},
+	{"is given up", 1},
+	{"led astray", 10},
+	{"is the lead, for the life of the team", 5},
+}
