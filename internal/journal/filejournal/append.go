@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"cadre/internal/journal"
 )
 
@@ -170,7 +168,7 @@ func (w *walk) cutTorn(ctx context.Context) error {
 		return err
 	}
 	kept := w.keepTorn(size)
-	if err := truncate(w.seg.f, w.cur.off); err != nil {
+	if err := w.seg.f.Truncate(w.cur.off); err != nil {
 		return fmt.Errorf("cut a torn line: %w", err)
 	}
 	w.again()
@@ -182,9 +180,9 @@ func (w *walk) cutTorn(ctx context.Context) error {
 // keepTorn copies what is to be cut. That is for people to look at, so a failure is only reported.
 func (w *walk) keepTorn(size int64) string {
 	name := fmt.Sprintf("%s.torn-%d", w.seg.path, w.cur.off)
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := w.j.disk.Open(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err == nil {
-		_, err = io.Copy(f, io.NewSectionReader(w.seg.f, w.cur.off, size-w.cur.off))
+		_, err = io.Copy(io.NewOffsetWriter(f, 0), io.NewSectionReader(w.seg.f, w.cur.off, size-w.cur.off))
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
@@ -195,7 +193,7 @@ func (w *walk) keepTorn(size int64) string {
 
 // hasLater tells whether there are segments after the walk's.
 func (w *walk) hasLater() (bool, error) {
-	firsts, err := listSegments(w.j.dir)
+	firsts, err := listSegments(w.j.disk, w.j.dir)
 	return len(firsts) > 0 && firsts[len(firsts)-1] > w.seg.First, err
 }
 
@@ -237,7 +235,7 @@ func (w *walk) makeSuccessor(ctx context.Context) error {
 	if err := w.j.sync(w.j.marker.f); err != nil {
 		return err
 	}
-	err = replaceFile(w.j.dir, segmentName(w.cur.seq+1), func(out io.Writer) error {
+	err = replaceFile(w.j.disk, w.j.dir, segmentName(w.cur.seq+1), func(out io.Writer) error {
 		_, err := out.Write(appendHeader(nil, header{Team: w.seg.Team, First: w.cur.seq + 1}))
 		return err
 	}, w.j.opts.Step)
@@ -245,7 +243,7 @@ func (w *walk) makeSuccessor(ctx context.Context) error {
 		return err
 	}
 	w.j.step("rotated")
-	seg, err := openSegment(w.j.team, w.j.dir, w.cur.seq+1)
+	seg, err := openSegment(w.j.disk, w.j.team, w.j.dir, w.cur.seq+1)
 	if err != nil {
 		return err
 	}
@@ -273,16 +271,8 @@ func (w *walk) put(line []byte) error {
 
 // takeBack cuts away what a failed write has left. Where even that fails the next writer cuts it: it is not a whole line.
 func (w *walk) takeBack(err error) error {
-	if cut := truncate(w.seg.f, w.cur.off); cut != nil {
+	if cut := w.seg.f.Truncate(w.cur.off); cut != nil {
 		w.j.report("%s: a write failed and what it left will be cut by the next writer: %v", w.seg.path, cut)
 	}
 	return err
-}
-
-func truncate(f *os.File, size int64) error {
-	for {
-		if err := unix.Ftruncate(int(f.Fd()), size); err != unix.EINTR {
-			return err
-		}
-	}
 }

@@ -49,7 +49,11 @@ func (p Problem) String() string {
 // Check reads everything of the journal in the team's folder dir and lists every problem. It takes no lock and changes nothing;
 // while others append it may take the newest line for torn.
 func Check(dir string) (Health, error) {
-	s, err := survey(dir)
+	return check(OS, dir)
+}
+
+func check(d Disk, dir string) (Health, error) {
+	s, err := survey(d, dir)
 	if err != nil {
 		return Health{}, err
 	}
@@ -58,6 +62,7 @@ func Check(dir string) (Health, error) {
 
 // surveyed is a journal as it is found, damaged or not.
 type surveyed struct {
+	disk     Disk
 	dir      string // the journal's folder
 	root     string // the team's
 	markerOK bool
@@ -80,14 +85,14 @@ type run struct {
 	off, end int64
 }
 
-func survey(dir string) (*surveyed, error) {
-	s := &surveyed{root: dir, dir: filepath.Join(dir, journalFolder)}
+func survey(d Disk, dir string) (*surveyed, error) {
+	s := &surveyed{disk: d, root: dir, dir: filepath.Join(dir, journalFolder)}
 	s.health.Team = filepath.Base(dir)
 	// The marker first: what it vouches for is then found in the segments.
 	if err := s.readMarker(); err != nil {
 		return nil, err
 	}
-	firsts, err := listSegments(s.dir)
+	firsts, err := listSegments(d, s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s", journal.ErrNotFound, s.dir)
 	}
@@ -110,7 +115,7 @@ func (s *surveyed) problem(file string, line int, seq int64, format string, args
 
 func (s *surveyed) readMarker() error {
 	path := filepath.Join(s.dir, markerName)
-	f, err := os.Open(path)
+	f, err := s.disk.Open(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -128,7 +133,7 @@ func (s *surveyed) readMarker() error {
 func (s *surveyed) readSegment(first int64, last bool) error {
 	seg := &surveyedSegment{header: header{First: first}, path: filepath.Join(s.dir, segmentName(first)), clean: true}
 	s.segments = append(s.segments, seg)
-	f, err := os.Open(seg.path)
+	f, err := s.disk.Open(seg.path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -143,7 +148,7 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 		seg.clean = false
 	}
 	due := first
-	in := bufio.NewReaderSize(f, 256<<10)
+	in := bufio.NewReaderSize(whole(f), 64<<10)
 	for off, number := int64(0), 1; ; number++ {
 		line, err := in.ReadBytes('\n')
 		if err != nil && err != io.EOF {
@@ -263,7 +268,7 @@ func (s *surveyed) keep(seq int64, kept []keptRun) []keptRun {
 		for _, r := range seg.runs {
 			if r.From <= seq+1 && r.To > seq {
 				if r.From <= seq { // begins within the run
-					r = r.after(seq, seg.path)
+					r = r.after(s.disk, seq, seg.path)
 				}
 				kept = append(kept, keptRun{r, seg})
 				seq = r.To
@@ -274,8 +279,8 @@ func (s *surveyed) keep(seq int64, kept []keptRun) []keptRun {
 }
 
 // after cuts the records up to seq off the front of a run. It was read before, so errors cannot be told from its end.
-func (r run) after(seq int64, path string) run {
-	f, err := os.Open(path)
+func (r run) after(d Disk, seq int64, path string) run {
+	f, err := d.Open(path, os.O_RDONLY)
 	if err != nil {
 		return r
 	}
@@ -292,7 +297,7 @@ func (r run) after(seq int64, path string) run {
 
 func (s *surveyed) readSnapshot() error {
 	path := filepath.Join(s.root, snapshotName)
-	file, err := os.ReadFile(path)
+	file, err := readFile(s.disk, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

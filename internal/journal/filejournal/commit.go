@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -118,14 +117,14 @@ func (s *segment) writtenEnd(end cursor) int64 {
 
 // sync makes a file durable. After a sync that failed the system may have dropped what it could not write and say yes to the
 // next one, so the handle trusts none after it.
-func (j *Journal) sync(f *os.File) error {
+func (j *Journal) sync(f File) error {
 	j.mu.Lock()
 	broken := j.broken
 	j.mu.Unlock()
 	if broken != nil {
 		return broken
 	}
-	if err := syncData(f); err != nil {
+	if err := f.SyncData(); err != nil {
 		err = fmt.Errorf("sync %s: %w", f.Name(), err)
 		j.mu.Lock()
 		j.broken = err

@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"cadre/internal/journal"
 )
 
@@ -21,6 +19,8 @@ import (
 type Options struct {
 	// SegmentSize is the length in bytes at which a segment is full; 0 means 16 MiB.
 	SegmentSize int64
+	// Disk is where the files are; nil means the operating system's.
+	Disk Disk
 	// Report is told, in one sentence, what was set right without an error: a torn tail that was cut, a damaged
 	// snapshot that was passed over. It may be called from any goroutine.
 	Report func(what string)
@@ -45,12 +45,13 @@ const (
 // Journal is a handle on the journal in a team's folder. It implements [journal.Journal].
 type Journal struct {
 	opts Options
+	disk Disk
 	root string // the team's folder
 	dir  string // its journal
 	team string
 
 	writes    *fileLock    // held to catch up, decide and write
-	lockID    fileID       // the file that writes locks
+	lockID    FileID       // the file that writes locks
 	marker    marker       // its flock is syncs
 	syncs     *fileLock    // held to sync and to write the marker
 	snapshots *fileLock    // held to replace the snapshot
@@ -78,35 +79,38 @@ var _ journal.Journal = (*Journal)(nil)
 // [journal.ErrExists] where there is a journal already.
 func Create(dir, team string, records [][]byte, opts Options) error {
 	folder := filepath.Join(dir, journalFolder)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	disk := opts.disk()
+	if err := makeFolder(disk, dir); err != nil {
 		return err
 	}
-	if err := os.Mkdir(folder, 0o700); errors.Is(err, fs.ErrExist) {
+	if err := disk.Mkdir(folder); errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w: %s", journal.ErrExists, folder)
 	} else if err != nil {
 		return err
 	}
 	for _, name := range []string{lockName, snapshotLockName} {
-		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+		f, err := disk.Open(filepath.Join(folder, name), os.O_WRONLY|os.O_CREATE)
+		if err != nil {
 			return err
 		}
+		f.Close()
 	}
-	if err := writeHistory(folder, header{Team: team, First: 1}, records, opts.segmentSize()); err != nil {
+	if err := writeHistory(disk, folder, header{Team: team, First: 1}, records, opts.segmentSize()); err != nil {
 		return err
 	}
-	err := replaceFile(folder, markerName, func(w io.Writer) error {
+	err := replaceFile(disk, folder, markerName, func(w io.Writer) error {
 		_, err := w.Write(formatMarker(int64(len(records))))
 		return err
 	}, nil)
-	return errors.Join(err, syncFolder(dir))
+	return errors.Join(err, disk.SyncFolder(dir))
 }
 
 // writeHistory writes records into as many segments as they need.
-func writeHistory(folder string, h header, records [][]byte, limit int64) error {
+func writeHistory(d Disk, folder string, h header, records [][]byte, limit int64) error {
 	var line []byte
 	for seq := h.First; ; {
 		more := false
-		err := writeSegment(folder, h, func(w io.Writer) error {
+		err := writeSegment(d, folder, h, func(w io.Writer) error {
 			for size := int64(0); seq <= int64(len(records)); seq++ {
 				if size >= limit {
 					more = true
@@ -132,6 +136,13 @@ func writeHistory(folder string, h header, records [][]byte, limit int64) error 
 	}
 }
 
+func (o Options) disk() Disk {
+	if o.Disk != nil {
+		return o.Disk
+	}
+	return OS
+}
+
 func (o Options) segmentSize() int64 {
 	if o.SegmentSize > 0 {
 		return o.SegmentSize
@@ -152,7 +163,7 @@ func Open(dir string, opts Options) (*Journal, error) {
 
 func newHandle(dir string, opts Options) *Journal {
 	folder := filepath.Join(dir, journalFolder)
-	return &Journal{opts: opts, root: dir, dir: folder, team: filepath.Base(dir), closed: make(chan struct{}), watch: watch{dir: folder}}
+	return &Journal{opts: opts, disk: opts.disk(), root: dir, dir: folder, team: filepath.Base(dir), closed: make(chan struct{}), watch: watch{dir: folder}}
 }
 
 func (j *Journal) openFiles() error {
@@ -163,14 +174,14 @@ func (j *Journal) openFiles() error {
 	if seq, ok := j.marker.read(); ok {
 		j.floor.Store(seq)
 	}
-	firsts, err := listSegments(j.dir)
+	firsts, err := listSegments(j.disk, j.dir)
 	if err != nil {
 		return err
 	}
 	if len(firsts) == 0 {
 		return &journal.DamageError{Team: j.team, Segment: j.dir, Reason: "it has no segment"}
 	}
-	j.active, err = openSegment(j.team, j.dir, firsts[len(firsts)-1])
+	j.active, err = openSegment(j.disk, j.team, j.dir, firsts[len(firsts)-1])
 	if err != nil {
 		return err
 	}
@@ -179,7 +190,7 @@ func (j *Journal) openFiles() error {
 
 // openLocks opens the files beside the segments.
 func (j *Journal) openLocks() error {
-	if _, err := os.Stat(j.dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := j.disk.ID(j.dir); isMissing(err) {
 		return fmt.Errorf("%w: %s", journal.ErrNotFound, j.dir)
 	} else if err != nil {
 		return err
@@ -189,8 +200,10 @@ func (j *Journal) openLocks() error {
 		return err
 	}
 	j.writes = newFileLock(j, lock, "waited to append")
-	if j.lockID, err = idOf(lock); err != nil {
-		return err
+	if lock != nil {
+		if j.lockID, err = lock.ID(); err != nil {
+			return err
+		}
 	}
 	if j.marker.f, err = j.openHelper(markerName); err != nil {
 		return err
@@ -206,16 +219,16 @@ func (j *Journal) openLocks() error {
 
 // openHelper opens one of the files beside the segments, and makes it where it is missing. Where the folder cannot be
 // written the handle is for reading, and the file may be nil.
-func (j *Journal) openHelper(name string) (*os.File, error) {
+func (j *Journal) openHelper(name string) (File, error) {
 	path := filepath.Join(j.dir, name)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := j.disk.Open(path, os.O_RDWR|os.O_CREATE)
 	if !errors.Is(err, fs.ErrPermission) && !isReadOnly(err) {
 		return f, err
 	}
 	if j.writable == nil {
 		j.writable = fmt.Errorf("the journal can be read but not written: %w", err)
 	}
-	f, err = os.Open(path)
+	f, err = j.disk.Open(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -223,6 +236,8 @@ func (j *Journal) openHelper(name string) (*os.File, error) {
 }
 
 func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
+func isMissing(err error) bool  { return errors.Is(err, fs.ErrNotExist) }
+func isThere(err error) bool    { return errors.Is(err, fs.ErrExist) }
 
 // Close implements [journal.Journal].
 func (j *Journal) Close() error {
@@ -332,31 +347,11 @@ func (j *Journal) remember(c cursor) {
 // gone returns [journal.ErrGone] where the journal's files are no longer those this handle has open. The lock file is kept
 // open, so its number cannot be another file's by now.
 func (j *Journal) gone() error {
-	var st unix.Stat_t
-	err := unix.Stat(filepath.Join(j.dir, lockName), &st)
-	if err == unix.ENOENT || err == unix.ENOTDIR || (err == nil && newFileID(&st) != j.lockID) {
+	id, err := j.disk.ID(filepath.Join(j.dir, lockName))
+	if isMissing(err) || errors.Is(err, syscall.ENOTDIR) || (err == nil && id != j.lockID) {
 		return fmt.Errorf("%w: %s", journal.ErrGone, j.dir)
 	}
-	if err != nil {
-		return &fs.PathError{Op: "stat", Path: filepath.Join(j.dir, lockName), Err: err}
-	}
-	return nil
-}
-
-// fileID tells one file from another.
-type fileID struct{ device, inode uint64 }
-
-func newFileID(st *unix.Stat_t) fileID { return fileID{uint64(st.Dev), st.Ino} }
-
-func idOf(f *os.File) (fileID, error) {
-	if f == nil {
-		return fileID{}, nil
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return fileID{}, err
-	}
-	return newFileID(&st), nil
+	return err
 }
 
 func (j *Journal) report(format string, args ...any) {

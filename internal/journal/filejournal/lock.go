@@ -11,14 +11,14 @@ import (
 // fileLock is an exclusive flock with a deadline. Within one handle a gate goes before it, so that at most one goroutine of a
 // handle is at the flock, and a handle's own appends are handed over without the kernel.
 type fileLock struct {
-	f      *os.File
+	f      File
 	what   string          // what the lock is for, in an error
 	gate   chan struct{}   // of capacity 1: full while a goroutine holds or awaits the flock
 	closed <-chan struct{} // closed with the handle
 	j      *Journal        // whose f it is
 }
 
-func newFileLock(j *Journal, f *os.File, what string) *fileLock {
+func newFileLock(j *Journal, f File, what string) *fileLock {
 	return &fileLock{f: f, what: what, gate: make(chan struct{}, 1), closed: j.closed, j: j}
 }
 
@@ -78,7 +78,7 @@ func (l *fileLock) await(ctx context.Context) error {
 
 func (l *fileLock) letGo(err error) error {
 	if err == nil {
-		_ = flock(l.f, unix.LOCK_UN)
+		_ = l.f.Flock(unix.LOCK_UN)
 	}
 	return err
 }
@@ -98,12 +98,12 @@ func (l *fileLock) queue(ctx context.Context, how int) error {
 	l.j.hold()
 	go func() {
 		defer l.j.leave()
-		err := flock(l.f, how)
+		err := l.f.Flock(how)
 		select {
 		case got <- err:
 		case <-left:
 			if err == nil {
-				_ = flock(l.f, unix.LOCK_UN)
+				_ = l.f.Flock(unix.LOCK_UN)
 			}
 			<-l.gate
 		}
@@ -139,12 +139,12 @@ func (l *fileLock) tryLock() (bool, error) {
 }
 
 func (l *fileLock) unlock() {
-	_ = flock(l.f, unix.LOCK_UN) // a lock that is held can be let go of
+	_ = l.f.Flock(unix.LOCK_UN) // a lock that is held can be let go of
 	<-l.gate
 }
 
 func (l *fileLock) try(how int) (bool, error) {
-	err := flock(l.f, how|unix.LOCK_NB)
+	err := l.f.Flock(how | unix.LOCK_NB)
 	if err == unix.EWOULDBLOCK {
 		return false, nil
 	}
@@ -160,18 +160,10 @@ func (l *fileLock) failed(ctx context.Context, err error) error {
 
 func (l *fileLock) ended(ctx context.Context) error {
 	by := "another process"
-	if pid := holder(l.f); pid == os.Getpid() {
+	if pid := l.f.Holder(); pid == os.Getpid() {
 		by = "another call of this process"
 	} else if pid != 0 {
 		by = fmt.Sprintf("process %d", pid)
 	}
 	return fmt.Errorf("%s: %s is locked by %s: %w", l.what, l.f.Name(), by, context.Cause(ctx))
-}
-
-func flock(f *os.File, how int) error {
-	for {
-		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
-			return err
-		}
-	}
 }

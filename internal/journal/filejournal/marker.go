@@ -3,13 +3,12 @@ package filejournal
 import (
 	"fmt"
 	"hash/crc32"
-	"os"
 	"strconv"
 )
 
 // marker is the file "durable". It has one line of fixed width, so that a write never changes its length and fits one
 // sector: "durable", a seq in 20 digits, the CRC-32C of both in 8. Its flock is the sync lock.
-type marker struct{ f *os.File }
+type marker struct{ f File }
 
 const markerLen = len("durable 00000000000000000000 00000000\n")
 

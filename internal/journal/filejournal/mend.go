@@ -29,7 +29,11 @@ type Mended struct {
 // A handle that was open all the while finds its journal gone. A mend that is interrupted leaves a journal that is still
 // damaged and can be mended again. A journal without a problem is left as it is.
 func Mend(ctx context.Context, dir string) (Mended, error) {
-	j := newHandle(dir, Options{})
+	return mend(ctx, OS, dir)
+}
+
+func mend(ctx context.Context, d Disk, dir string) (Mended, error) {
+	j := newHandle(dir, Options{Disk: d})
 	defer j.closeFiles()
 	if err := j.openLocks(); err != nil {
 		return Mended{}, err
@@ -46,7 +50,7 @@ func Mend(ctx context.Context, dir string) (Mended, error) {
 	if err := j.gone(); err != nil {
 		return Mended{}, err
 	}
-	s, err := survey(dir)
+	s, err := survey(d, dir)
 	if err != nil {
 		return Mended{}, err
 	}
@@ -83,26 +87,26 @@ func (m *mender) mend() error {
 	}
 	for _, seg := range m.segments {
 		if !m.planned(seg.First) {
-			if err := m.setAside(seg.path, os.Rename); err != nil {
+			if err := m.setAside(seg.path, m.disk.Rename); err != nil {
 				return err
 			}
 		}
 	}
 	path := filepath.Join(m.root, snapshotName)
-	if _, err := os.Stat(path); err == nil && (!m.snapshot || m.health.Snapshot > m.done.Last) {
-		if err := m.setAside(path, os.Rename); err != nil {
+	if _, err := m.disk.ID(path); err == nil && (!m.snapshot || m.health.Snapshot > m.done.Last) {
+		if err := m.setAside(path, m.disk.Rename); err != nil {
 			return err
 		}
 	}
 	// The marker after all it vouches for, and a new lock file last: it tells open handles that their files are not the journal's.
-	err := replaceFile(m.dir, markerName, func(w io.Writer) error {
+	err := replaceFile(m.disk, m.dir, markerName, func(w io.Writer) error {
 		_, err := w.Write(formatMarker(m.done.Last))
 		return err
 	}, nil)
 	if err != nil {
 		return err
 	}
-	return replaceFile(m.dir, lockName, func(io.Writer) error { return nil }, nil)
+	return replaceFile(m.disk, m.dir, lockName, func(io.Writer) error { return nil }, nil)
 }
 
 // makePlan decides what the mended journal consists of.
@@ -177,17 +181,17 @@ func (m *mender) write(p planned, last bool) error {
 		if whole && seg.clean && (last || seg.sealed) {
 			return nil
 		}
-		if err := m.setAside(path, os.Link); err != nil {
+		if err := m.setAside(path, m.disk.Link); err != nil {
 			return err
 		}
 	}
-	return writeSegment(m.dir, p.header, func(w io.Writer) error {
+	return writeSegment(m.disk, m.dir, p.header, func(w io.Writer) error {
 		end := p.First - 1
 		if p.Hole != nil {
 			end = p.Hole.To
 		}
 		for _, r := range p.runs {
-			f, err := os.Open(r.from.path)
+			f, err := m.disk.Open(r.from.path, os.O_RDONLY)
 			if err != nil {
 				return err
 			}
@@ -205,11 +209,11 @@ func (m *mender) write(p planned, last bool) error {
 	})
 }
 
-// setAside gives a file another name, besides its own with os.Link or instead of it with os.Rename.
+// setAside gives a file another name, besides its own with Link or instead of it with Rename.
 func (m *mender) setAside(path string, as func(from, to string) error) error {
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("%s.damaged-%d", path, n)
-		if _, err := os.Lstat(name); err == nil {
+		if _, err := m.disk.ID(name); err == nil {
 			continue
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
-
-	"golang.org/x/sys/unix"
 
 	"cadre/internal/journal"
 )
@@ -127,7 +124,7 @@ func (j *Journal) locate(after int64) (*segment, cursor, error) {
 		seg, err := j.open(best.first)
 		return seg, best, err
 	}
-	firsts, err := listSegments(j.dir)
+	firsts, err := listSegments(j.disk, j.dir)
 	if err != nil {
 		return nil, cursor{}, j.missing(err)
 	}
@@ -147,7 +144,7 @@ func (j *Journal) locate(after int64) (*segment, cursor, error) {
 
 // open returns a reference to a segment that is not the active one.
 func (j *Journal) open(first int64) (*segment, error) {
-	seg, err := openSegment(j.team, j.dir, first)
+	seg, err := openSegment(j.disk, j.team, j.dir, first)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, j.missing(err)
 	}
@@ -249,7 +246,7 @@ func (w *walk) again() {
 
 // enterSuccessor moves a walk that stands at a seal into the next segment, or sets sealed where there is none.
 func (w *walk) enterSuccessor() error {
-	seg, err := openSegment(w.j.team, w.j.dir, w.cur.seq+1)
+	seg, err := openSegment(w.j.disk, w.j.team, w.j.dir, w.cur.seq+1)
 	if errors.Is(err, fs.ErrNotExist) {
 		w.sealed = true
 		return nil
@@ -324,19 +321,5 @@ func (w *walk) close() {
 	w.j.release(w.seg)
 	if len(*w.buf) <= keepBuffer {
 		buffers.Put(w.buf)
-	}
-}
-
-// pread is one system call, where ReadAt needs a second one to find the end of the file.
-func pread(f *os.File, b []byte, off int64) (int, error) {
-	for {
-		n, err := unix.Pread(int(f.Fd()), b, off)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return 0, &fs.PathError{Op: "read", Path: f.Name(), Err: err}
-		}
-		return n, nil
 	}
 }

@@ -40,7 +40,7 @@ func (r Range) String() string {
 type segment struct {
 	header
 	path  string
-	f     *os.File
+	f     File
 	start int64 // where the line after the header begins
 	refs  int   // guarded by Journal.mu; the file is closed with the last
 }
@@ -63,11 +63,7 @@ func (s *segment) damage(line int, format string, args ...any) error {
 }
 
 func (s *segment) size() (int64, error) {
-	st, err := s.f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return st.Size(), nil
+	return s.f.Size()
 }
 
 const segmentSuffix = ".jsonl"
@@ -85,14 +81,14 @@ func segmentFirst(name string) (first int64, ok bool) {
 }
 
 // listSegments returns the firsts of a journal folder's segments in order.
-func listSegments(dir string) ([]int64, error) {
-	entries, err := os.ReadDir(dir)
+func listSegments(d Disk, dir string) ([]int64, error) {
+	names, err := d.List(dir)
 	if err != nil {
 		return nil, err
 	}
 	var firsts []int64
-	for _, e := range entries {
-		if first, ok := segmentFirst(e.Name()); ok {
+	for _, name := range names {
+		if first, ok := segmentFirst(name); ok {
 			firsts = append(firsts, first)
 		}
 	}
@@ -102,9 +98,9 @@ func listSegments(dir string) ([]int64, error) {
 
 // openSegment opens a segment and reads its header. The file is opened for writing where it can be, because a handle that
 // reads today may append tomorrow, and for reading alone in a folder that cannot be written.
-func openSegment(team, dir string, first int64) (*segment, error) {
+func openSegment(d Disk, team, dir string, first int64) (*segment, error) {
 	path := filepath.Join(dir, segmentName(first))
-	f, err := openAny(path)
+	f, err := openAny(d, path)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +113,10 @@ func openSegment(team, dir string, first int64) (*segment, error) {
 }
 
 // openAny opens a file to read and write, or to read where it may not be written.
-func openAny(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+func openAny(d Disk, path string) (File, error) {
+	f, err := d.Open(path, os.O_RDWR)
 	if errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
-		return os.Open(path)
+		return d.Open(path, os.O_RDONLY)
 	}
 	return f, err
 }
@@ -168,8 +164,8 @@ func appendHeader(dst []byte, h header) []byte {
 }
 
 // writeSegment makes a segment with its header and whatever fill writes after it, complete or not at all, and durable.
-func writeSegment(dir string, h header, fill func(io.Writer) error) error {
-	return replaceFile(dir, segmentName(h.First), func(w io.Writer) error {
+func writeSegment(d Disk, dir string, h header, fill func(io.Writer) error) error {
+	return replaceFile(d, dir, segmentName(h.First), func(w io.Writer) error {
 		if _, err := w.Write(appendHeader(nil, h)); err != nil {
 			return err
 		}
@@ -182,19 +178,19 @@ func writeSegment(dir string, h header, fill func(io.Writer) error) error {
 
 // replaceFile puts a file in place as a whole: written beside it, synced, renamed, the folder synced. Its callers hold
 // a lock, so the name of the unfinished file can be a fixed one and a crash leaves at most that one behind.
-func replaceFile(dir, name string, fill func(io.Writer) error, step func(string)) (err error) {
+func replaceFile(d Disk, dir, name string, fill func(io.Writer) error, step func(string)) (err error) {
 	tmp := filepath.Join(dir, name+".tmp")
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := d.Open(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
 			f.Close()
-			os.Remove(tmp)
+			d.Remove(tmp)
 		}
 	}()
-	w := bufio.NewWriterSize(f, 256<<10)
+	w := bufio.NewWriterSize(io.NewOffsetWriter(f, 0), 64<<10)
 	if err := fill(w); err != nil {
 		return err
 	}
@@ -213,18 +209,8 @@ func replaceFile(dir, name string, fill func(io.Writer) error, step func(string)
 	if step != nil {
 		step(name + " unnamed")
 	}
-	if err := os.Rename(tmp, filepath.Join(dir, name)); err != nil {
+	if err := d.Rename(tmp, filepath.Join(dir, name)); err != nil {
 		return err
 	}
-	return syncFolder(dir)
-}
-
-// syncFolder makes the names in a folder durable.
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+	return d.SyncFolder(dir)
 }

@@ -84,7 +84,7 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 		return journal.Snapshot{}, err
 	}
 	path := filepath.Join(j.root, snapshotName)
-	file, err := os.ReadFile(path)
+	file, err := readFile(j.disk, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		j.setSaved(savedSnapshot{})
 		return journal.Snapshot{}, nil
@@ -163,7 +163,7 @@ func (j *Journal) segment(first int64) (*segment, error) {
 		return active, nil
 	}
 	j.mu.Unlock()
-	return openSegment(j.team, j.dir, first)
+	return openSegment(j.disk, j.team, j.dir, first)
 }
 
 // walkTo returns a walk that stands right after the record seq.
@@ -220,16 +220,16 @@ func (j *Journal) behind(size int) bool {
 
 // readHead reads the beginning of state.json, without its checksum, and its size: good enough to put a snapshot off.
 func (j *Journal) readHead() (h snapshotHead, size int64, ok bool) {
-	f, err := os.Open(filepath.Join(j.root, snapshotName))
+	f, err := j.disk.Open(filepath.Join(j.root, snapshotName), os.O_RDONLY)
 	if err != nil {
 		return h, 0, false
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil {
-		size = info.Size()
+	if size, err = f.Size(); err != nil {
+		return h, 0, false
 	}
 	var buf [256]byte
-	n, _ := io.ReadFull(f, buf[:])
+	n, _ := pread(f, buf[:], 0)
 	_, rest, ok := bytes.Cut(buf[:n], []byte(crcOpen))
 	if !ok || len(rest) < 9 {
 		return h, 0, false
@@ -282,7 +282,7 @@ func (j *Journal) SaveSnapshot(ctx context.Context, take func() journal.Snapshot
 		data = b.Bytes()
 	}
 	h := snapshotHead{seq: s.Seq, first: w.cur.first, at: w.cur.at, line: int64(w.cur.line)}
-	err = replaceFile(j.root, snapshotName, func(out io.Writer) error {
+	err = replaceFile(j.disk, j.root, snapshotName, func(out io.Writer) error {
 		_, err := out.Write(appendSnapshot(make([]byte, 0, len(data)+256), h, data))
 		return err
 	}, j.opts.Step)
