@@ -77,7 +77,7 @@ func (j *Journal) write(ctx context.Context, after int64, catchUp func(journal.R
 		return w, err
 	}
 	if w.cur.off >= j.opts.segmentSize() {
-		if err := w.rotate(ctx); err != nil {
+		if err := w.makeSuccessor(ctx); err != nil {
 			return w, fmt.Errorf("the record was not written, the team is as it was: %w", err)
 		}
 	}
@@ -171,6 +171,10 @@ func (w *walk) cutTorn(ctx context.Context) error {
 	if err := w.seg.f.Truncate(w.cur.off); err != nil {
 		return fmt.Errorf("cut a torn line: %w", err)
 	}
+	// Before anything is written in its place: else the power may leave the new beside what is left of the old.
+	if err := w.j.sync(w.seg.f); err != nil {
+		return err
+	}
 	w.again()
 	w.j.report("%s: cut away %d bytes behind record %d, which a writer that died had not finished and nobody was told of; %s", w.seg.path, size-w.cur.off, w.cur.seq, kept)
 	w.j.step("cut")
@@ -207,18 +211,8 @@ func (j *Journal) stableMarker(ctx context.Context) (int64, bool, error) {
 	return seq, ok, nil
 }
 
-// rotate seals the walk's segment and moves the walk into a new one.
-func (w *walk) rotate(ctx context.Context) error {
-	if err := w.put(appendLine(nil, keySeal, w.cur.seq)); err != nil {
-		return err
-	}
-	w.again()
-	w.j.step("sealed")
-	return w.makeSuccessor(ctx)
-}
-
-// makeSuccessor makes the segment after a sealed one, and moves into it. The sealed one is synced first, whoever sealed
-// it: from then on nobody syncs it any more.
+// makeSuccessor makes the segment after one that is full, and moves into it. The full one is sealed and synced first, whoever filled
+// it, and sealed it before: from then on nobody syncs it any more.
 func (w *walk) makeSuccessor(ctx context.Context) error {
 	durable, ok, err := w.j.stableMarker(ctx)
 	if err != nil {
@@ -227,7 +221,12 @@ func (w *walk) makeSuccessor(ctx context.Context) error {
 	if ok && w.cur.seq < durable {
 		return &journal.DamageError{Team: w.j.team, Segment: filepath.Join(w.j.dir, segmentName(w.cur.seq+1)), Reason: "the segment is missing"}
 	}
-	if err := w.j.sync(w.seg.f); err != nil {
+	if err := w.put(appendLine(nil, keySeal, w.cur.seq)); err != nil {
+		return err
+	}
+	w.again()
+	w.j.step("sealed")
+	if err := w.j.secure(w.seg, w.cur, durable); err != nil {
 		return err
 	}
 	w.j.step("seal synced")

@@ -148,7 +148,7 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 		seg.clean = false
 	}
 	due := first
-	in := bufio.NewReaderSize(whole(f), 64<<10)
+	in := bufio.NewReaderSize(whole(f), 16<<10)
 	for off, number := int64(0), 1; ; number++ {
 		line, err := in.ReadBytes('\n')
 		if err != nil && err != io.EOF {
@@ -245,10 +245,14 @@ func (s *surveyed) judge() {
 		s.problem(s.segments[len(s.segments)-1].path, 0, h.Last+1, "the history is whole up to record %d, and the records up to %d were acknowledged", h.Last, h.Durable)
 	}
 	// What is wrong behind the history is torn if nothing of it was acknowledged: the marker says so or, without it, it is
-	// no more than the beginning of a line.
+	// no more than the beginning of a line. There may be good records in what is torn: the power was lost before any of it was synced.
 	partial := len(h.Torn) == 1 && h.Torn[0].Reason == "the line is cut off"
-	if len(h.Torn) > 0 && (h.Known > h.Last || h.Torn[0].Seq <= h.Last || !(s.markerOK || partial)) {
+	switch {
+	case len(h.Torn) == 0:
+	case h.Durable > h.Last || h.Torn[0].Seq <= h.Last || !(s.markerOK || partial):
 		h.Problems, h.Torn = append(h.Problems, h.Torn...), nil
+	default:
+		h.Known = h.Last
 	}
 }
 

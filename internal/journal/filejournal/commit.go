@@ -25,7 +25,8 @@ func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 	mine, err := j.awaitTurn(ctx, end.seq)
 	if err != nil {
 		// The marker stays behind the truth, which it may.
-		return j.uncertain(j.sync(seg.f))
+		durable, _ := j.marker.read()
+		return j.uncertain(j.secure(seg, end, durable))
 	}
 	if !mine {
 		return nil
@@ -39,13 +40,16 @@ func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 		}
 	}
 	upTo := seg.writtenEnd(end)
-	if err := j.sync(seg.f); err != nil {
+	if err := j.secure(seg, end, durable); err != nil {
 		return j.uncertain(err)
 	}
 	j.step("synced")
 	if err := j.marker.write(upTo); err != nil {
 		// The record is durable all the same.
 		j.report("%s: %v", j.marker.f.Name(), err)
+	}
+	if !ok {
+		j.keepMarker()
 	}
 	j.raiseFloor(upTo)
 	j.step("marked")
@@ -113,6 +117,65 @@ func (s *segment) writtenEnd(end cursor) int64 {
 		return max(f.n, end.seq)
 	}
 	return end.seq
+}
+
+// secure makes the history up to end durable, whoever wrote it. What is in end's segment up to the record durable is known to be so.
+//
+// A sync is for what its opening of the file has seen happen. Of what was there before, others may have been told that it could not be
+// written; the system then takes it for written and says yes to whoever opens the file later. So the first sync of a segment
+// writes anew what nobody has vouched for.
+func (j *Journal) secure(seg *segment, end cursor, durable int64) error {
+	if durable < seg.First {
+		// Nor is its name: whoever made the segment may have died before he synced the folder.
+		if err := j.disk.SyncFolder(j.dir); err != nil {
+			return err
+		}
+	}
+	if durable < end.seq && !seg.trusted.Load() {
+		if err := j.rewrite(seg, durable, end.seq); err != nil {
+			return err
+		}
+	}
+	if err := j.sync(seg.f); err != nil {
+		return err
+	}
+	seg.trusted.Store(true)
+	return nil
+}
+
+// rewrite writes records of a segment once more: the same bytes in the same places, where nobody changes them, so it needs no lock.
+func (j *Journal) rewrite(seg *segment, after, to int64) error {
+	j.mu.Lock()
+	from := j.places.before(after)
+	seg.refs++
+	j.mu.Unlock()
+	if from.first != seg.First {
+		from = seg.origin()
+	}
+	w := j.newWalk(seg, from)
+	defer w.close()
+	for line := []byte(nil); w.cur.seq < to; {
+		off := w.cur.off
+		rec, ok, err := w.next()
+		if err == nil && !ok {
+			err = fmt.Errorf("%s: record %d is not there any more", seg.path, w.cur.seq+1)
+		}
+		if err != nil {
+			return err
+		}
+		line = appendRecord(line[:0], rec.Seq, rec.Data)
+		if _, err := seg.f.WriteAt(line, off); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepMarker makes the marker durable. It is a saving for a later day, so a failure is only reported.
+func (j *Journal) keepMarker() {
+	if err := j.marker.f.SyncData(); err != nil {
+		j.report("%s: %v", j.marker.f.Name(), err)
+	}
 }
 
 // sync makes a file durable. After a sync that failed the system may have dropped what it could not write and say yes to the

@@ -17,3 +17,9 @@ func ParseParts(line []byte) (key string, n int64, rest []byte, bad string) {
 	f, bad := parseLine(line)
 	return string(f.key), f.n, f.rest, bad
 }
+
+// Check and Mend on a disk of the test's.
+var (
+	CheckOn = check
+	MendOn  = mend
+)

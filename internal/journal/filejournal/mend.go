@@ -97,6 +97,9 @@ func (m *mender) mend() error {
 		if err := m.setAside(path, m.disk.Rename); err != nil {
 			return err
 		}
+		if err := m.disk.SyncFolder(m.root); err != nil {
+			return err
+		}
 	}
 	// The marker after all it vouches for, and a new lock file last: it tells open handles that their files are not the journal's.
 	err := replaceFile(m.disk, m.dir, markerName, func(w io.Writer) error {
@@ -179,9 +182,12 @@ func (m *mender) write(p planned, last bool) error {
 			whole = p.runs[0].run == seg.runs[0]
 		}
 		if whole && seg.clean && (last || seg.sealed) {
-			return nil
+			return m.secure(path)
 		}
 		if err := m.setAside(path, m.disk.Link); err != nil {
+			return err
+		}
+		if err := m.disk.SyncFolder(m.dir); err != nil { // before the other name is given away
 			return err
 		}
 	}
@@ -207,6 +213,16 @@ func (m *mender) write(p planned, last bool) error {
 		_, err := w.Write(appendLine(nil, keySeal, end))
 		return err
 	})
+}
+
+// secure makes a file durable that is good as it is: its writer may have died before he did.
+func (m *mender) secure(path string) error {
+	f, err := m.disk.Open(path, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.NewOffsetWriter(f, 0), whole(f))
+	return errors.Join(err, f.SyncData(), f.Close())
 }
 
 // setAside gives a file another name, besides its own with Link or instead of it with Rename.

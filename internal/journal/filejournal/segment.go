@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"cadre/internal/journal"
 )
@@ -42,7 +43,9 @@ type segment struct {
 	path  string
 	f     File
 	start int64 // where the line after the header begins
-	refs  int   // guarded by Journal.mu; the file is closed with the last
+	// trusted says that a sync of f went well: from then on f is told of any write that fails.
+	trusted atomic.Bool
+	refs    int // guarded by Journal.mu; the file is closed with the last
 }
 
 // before is the seq of the last record that is in an earlier segment or in this one's hole.
@@ -190,7 +193,7 @@ func replaceFile(d Disk, dir, name string, fill func(io.Writer) error, step func
 			d.Remove(tmp)
 		}
 	}()
-	w := bufio.NewWriterSize(io.NewOffsetWriter(f, 0), 64<<10)
+	w := bufio.NewWriterSize(io.NewOffsetWriter(f, 0), 16<<10)
 	if err := fill(w); err != nil {
 		return err
 	}

@@ -1,0 +1,189 @@
+package filejournal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cadre/internal/journal"
+	"cadre/internal/journal/filejournal"
+	"cadre/internal/journal/filejournal/disktest"
+)
+
+// entry is what the records of these histories say: "id after ...", the record and the one that it was decided after, with so many dots.
+func entry(id string, ids []string, dots int) []byte {
+	return fmt.Appendf(nil, `"%s %s %s"`, id, last(ids), strings.Repeat(".", dots))
+}
+
+// last returns the last record, "-" where there is none.
+func last(ids []string) string {
+	if len(ids) == 0 {
+		return "-"
+	}
+	return ids[len(ids)-1]
+}
+
+// book holds what processes were told, and so what a journal has to keep.
+type book struct {
+	tried    map[string]bool
+	refused  map[string]bool // told that nothing was written
+	kept     []string        // told that the record is durable, by seq; whatever comes before one is durable too
+	shown    []string        // shown to anybody since the power was last there
+	snapshot int64           // told that it is durable
+}
+
+func newBook() *book { return &book{tried: map[string]bool{"next": true}, refused: map[string]bool{}} }
+
+// keep notes that a record and all before it are durable.
+func (b *book) keep(ids []string) error {
+	n := min(len(ids), len(b.kept))
+	if !slices.Equal(ids[:n], b.kept[:n]) {
+		return fmt.Errorf("%q were said to be durable, and before that %q", ids, b.kept)
+	}
+	b.kept = append(b.kept, ids[n:]...)
+	return b.show(ids)
+}
+
+// show notes what somebody was shown of the history from its start.
+func (b *book) show(ids []string) error {
+	n := min(len(ids), len(b.shown))
+	if !slices.Equal(ids[:n], b.shown[:n]) {
+		return fmt.Errorf("somebody is shown %q, and somebody else was shown %q", ids, b.shown)
+	}
+	b.shown = append(b.shown, ids[n:]...)
+	return nil
+}
+
+// next checks a record against what came before it.
+func (b *book) next(before []string, r journal.Record) (id string, err error) {
+	id, rest, _ := strings.Cut(strings.Trim(string(r.Data), `"`), " ")
+	after, _, ok := strings.Cut(rest, " ")
+	switch {
+	case !ok:
+		err = fmt.Errorf("record %d is %q", r.Seq, r.Data)
+	case r.Seq != int64(len(before)+1):
+		err = fmt.Errorf("record %d comes after %d others", r.Seq, len(before))
+	case !b.tried[id]:
+		err = fmt.Errorf("record %d is %s, which nobody wrote", r.Seq, id)
+	case b.refused[id]:
+		err = fmt.Errorf("record %d is %s, and its writer was told that it was not written", r.Seq, id)
+	case slices.Contains(before, id):
+		err = fmt.Errorf("record %d is %s, which is there twice", r.Seq, id)
+	case after != last(before):
+		err = fmt.Errorf("record %d is %s, which was decided after %s and not after %s", r.Seq, id, after, last(before))
+	}
+	return id, err
+}
+
+// state is the snapshot of these histories: everything that happened, in a word.
+func state(ids []string) []byte {
+	return fmt.Appendf(nil, `"%s"`, strings.Join(ids, " "))
+}
+
+// read reads a journal, from the start or from its snapshot, and checks it against the book.
+func (b *book) read(j *filejournal.Journal, fromSnapshot bool) (ids []string, err error) {
+	ctx := context.Background()
+	saved := b.snapshot
+	s, err := j.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	start := int64(0)
+	if fromSnapshot && s.Seq > 0 {
+		ids, start = strings.Fields(strings.Trim(string(s.Data), `"`)), s.Seq
+	}
+	for r, err := range j.Read(ctx, start) {
+		if err != nil {
+			return ids, err
+		}
+		id, err := b.next(ids, r)
+		if err != nil {
+			return ids, err
+		}
+		ids = append(ids, id)
+	}
+	switch {
+	case s.Seq < saved:
+		err = fmt.Errorf("the snapshot is the state after %d, and one after %d was said to be durable", s.Seq, saved)
+	case s.Seq > int64(len(ids)):
+		err = fmt.Errorf("the snapshot is the state after %d of %d records", s.Seq, len(ids))
+	case s.Seq > 0 && string(s.Data) != string(state(ids[:s.Seq])):
+		err = fmt.Errorf("the snapshot is %s, and the history %s", s.Data, state(ids[:s.Seq]))
+	}
+	return ids, err
+}
+
+// verify opens a journal after the power was lost. What was acknowledged is there, in order and once, with nothing that was never appended, and
+// nobody calls it damaged.
+func (b *book) verify(disk filejournal.Disk, opts filejournal.Options) ([]string, error) {
+	h, err := filejournal.CheckOn(disk, teamDir)
+	if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	if len(h.Problems) > 0 {
+		return nil, fmt.Errorf("check calls it damaged: %v", h.Problems)
+	}
+	opts.Disk = disk
+	j, err := filejournal.Open(teamDir, opts)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	defer j.Close()
+	ids, err := b.read(j, false)
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	if n := len(b.kept); len(ids) < n || !slices.Equal(ids[:n], b.kept) {
+		return nil, fmt.Errorf("there are %q, and %q were acknowledged", ids, b.kept)
+	}
+	if h.Last != int64(len(ids)) {
+		return nil, fmt.Errorf("check says that the last record is %d of %d", h.Last, len(ids))
+	}
+	return ids, nil
+}
+
+// tooMany ends what would not end by itself.
+var errTooMany = errors.New("there is no end to it")
+
+func limit(d *disktest.Disk, most int) {
+	done := 0
+	d.Before = func(op *disktest.Op) disktest.Fault {
+		if done++; done > most {
+			return disktest.Fault{Err: errTooMany, Choose: func(int) int { return 0 }}
+		}
+		return disktest.Fault{}
+	}
+}
+
+// goOn verifies a journal, appends to it, loses the power once more, in the worst way, and verifies it again.
+func (b *book) goOn(d *disktest.Disk, lie lie, opts filejournal.Options) error {
+	limit(d, 3000)
+	disk := lie.to(d.Process("next"))
+	ids, err := b.verify(disk, opts)
+	if err != nil {
+		return err
+	}
+	later := &book{tried: b.tried, refused: b.refused, kept: append(slices.Clone(ids), "next"), snapshot: b.snapshot}
+	opts.Disk = disk
+	j, err := filejournal.Open(teamDir, opts)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	defer j.Close()
+	seq, err := j.Append(context.Background(), int64(len(ids)), func(r journal.Record) error {
+		return fmt.Errorf("record %d is behind the end", r.Seq)
+	}, func() ([]byte, error) {
+		return entry("next", ids, 0), nil
+	})
+	if err != nil || seq != int64(len(ids)+1) {
+		return fmt.Errorf("append: record %d, %w", seq, err)
+	}
+	again := d.LosePower(func(int) int { return 0 })
+	limit(again, 3000)
+	if _, err := later.verify(lie.to(again.Process("last")), opts); err != nil {
+		return fmt.Errorf("after one more record, and one more loss: %w", err)
+	}
+	return nil
+}

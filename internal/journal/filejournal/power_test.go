@@ -1,0 +1,111 @@
+package filejournal_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var (
+	powerHistories = flag.Int("power.histories", 0, "how many histories TestPower plays; 0 for its usual number")
+	powerSeed      = flag.Uint64("power.seed", 0, "the seed of its first history; 0 for any")
+)
+
+// TestPower plays random histories of several processes over one simulated disk, and loses the power after each change of it: what was
+// acknowledged is there, in order and once, nothing is there that was never appended, and nobody calls the team damaged.
+func TestPower(t *testing.T) {
+	histories, first := *powerHistories, *powerSeed
+	if histories == 0 {
+		histories = 2000
+		if testing.Short() {
+			histories = 300
+		}
+	}
+	if first == 0 {
+		first = rand.Uint64N(1 << 32)
+	}
+	var next, steps, lost atomic.Int64
+	var workers sync.WaitGroup
+	began := time.Now()
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // it makes and forgets disks
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for n := next.Add(1); n <= int64(histories) && !t.Failed(); n = next.Add(1) {
+				h := play(t, first+uint64(n)-1, lie{})
+				if h.wrong != nil {
+					report(t, h, first+uint64(n)-1, lie{})
+				}
+				steps.Add(int64(h.steps))
+				lost.Add(int64(h.lost))
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("%d histories, %d steps, %d losses of power in %v, from seed %d", histories, steps.Load(), lost.Load(), time.Since(began).Round(time.Millisecond), first)
+}
+
+// play plays the history of a seed.
+func play(t *testing.T, seed uint64, lie lie) *history {
+	h := &history{choices: &choices{chance: rand.New(rand.NewPCG(seed, 0))}, lie: lie, losses: 1}
+	h.run(t)
+	return h
+}
+
+// replay plays a history by its choices, and loses the power at each step in several ways.
+func replay(t *testing.T, given []int, lie lie) *history {
+	h := &history{choices: &choices{given: given}, lie: lie, losses: 6, keepLog: true}
+	h.run(t)
+	return h
+}
+
+// report shows a history in which a promise was broken, as short as it could be made.
+func report(t *testing.T, h *history, seed uint64, lie lie) {
+	shorter := replay(t, h.choices.made, lie)
+	if shorter.wrong != nil {
+		shorter = shorten(t, shorter, lie)
+	}
+	t.Errorf("seed %d: %v\nshortened, with %d choices: %v\n%s\nto play it again: go test -run 'TestPower$' -power.seed %d -power.histories 1",
+		seed, h.wrong, len(shorter.choices.made), shorter.wrong, strings.Join(shorter.log, "\n"), seed)
+}
+
+// shorten leaves choices out, and makes others zero, as long as something is wrong.
+func shorten(t *testing.T, h *history, lie lie) *history {
+	end := time.Now().Add(20 * time.Second)
+	try := func(given []int) bool {
+		if time.Now().After(end) {
+			return false
+		}
+		other := replay(t, given, lie)
+		if other.wrong == nil || len(other.log) > len(h.log) {
+			return false
+		}
+		h = other
+		return true
+	}
+	for before := ""; before != fmt.Sprint(h.choices.made); {
+		before = fmt.Sprint(h.choices.made)
+		for size := len(h.choices.made) / 2; size > 0; size /= 2 {
+			for at := 0; at+size <= len(h.choices.made); {
+				made := h.choices.made
+				without := append(append([]int{}, made[:at]...), made[at+size:]...)
+				if len(without) == len(made) || !try(without) {
+					at += size
+				}
+			}
+		}
+		for at := 0; at < len(h.choices.made); at++ {
+			if made := append([]int{}, h.choices.made...); made[at] > 0 {
+				made[at] = 0
+				try(made)
+			}
+		}
+	}
+	return h
+}
