@@ -76,7 +76,7 @@ func (j *Journal) write(ctx context.Context, after int64, catchUp func(journal.R
 	if data, err = oneLine(data); err != nil {
 		return w, err
 	}
-	if w.cur.off >= j.opts.segmentSize() {
+	if w.cur.off >= j.opts.segmentSize() && w.cur.seq >= w.seg.First { // an empty one and its successor would have one name
 		if err := w.makeSuccessor(ctx); err != nil {
 			return w, fmt.Errorf("the record was not written, the team is as it was: %w", err)
 		}
@@ -226,7 +226,7 @@ func (w *walk) makeSuccessor(ctx context.Context) error {
 	}
 	w.again()
 	w.j.step("sealed")
-	if err := w.j.secure(w.seg, w.cur, durable); err != nil {
+	if err := w.j.secure(w.seg, durable, w.cur.seq); err != nil {
 		return err
 	}
 	w.j.step("seal synced")

@@ -193,7 +193,7 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 			}
 			due = fr.n + 1
 		case key == keySeal:
-			if seg.sealed = fr.n == due-1; !seg.sealed {
+			if seg.sealed = fr.n == due-1 && fr.n >= first; !seg.sealed {
 				wrong(number, due, "it is sealed at %d", fr.n)
 			}
 		default:

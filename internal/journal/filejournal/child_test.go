@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,6 +48,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	debug.SetGCPercent(800) // simulated disks are made and forgotten by the thousand
 	goleak.VerifyTestMain(m)
 }
 

@@ -26,7 +26,7 @@ func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 	if err != nil {
 		// The marker stays behind the truth, which it may.
 		durable, _ := j.marker.read()
-		return j.uncertain(j.secure(seg, end, durable))
+		return j.uncertain(j.secure(seg, durable, end.seq))
 	}
 	if !mine {
 		return nil
@@ -40,7 +40,7 @@ func (j *Journal) commit(ctx context.Context, seg *segment, end cursor) error {
 		}
 	}
 	upTo := seg.writtenEnd(end)
-	if err := j.secure(seg, end, durable); err != nil {
+	if err := j.secure(seg, durable, upTo); err != nil {
 		return j.uncertain(err)
 	}
 	j.step("synced")
@@ -119,20 +119,20 @@ func (s *segment) writtenEnd(end cursor) int64 {
 	return end.seq
 }
 
-// secure makes the history up to end durable, whoever wrote it. What is in end's segment up to the record durable is known to be so.
+// secure makes the history up to the record upTo durable, whoever wrote it. It is in seg, and the records up to durable are known to be so.
 //
 // A sync is for what its opening of the file has seen happen. Of what was there before, others may have been told that it could not be
 // written; the system then takes it for written and says yes to whoever opens the file later. So the first sync of a segment
 // writes anew what nobody has vouched for.
-func (j *Journal) secure(seg *segment, end cursor, durable int64) error {
+func (j *Journal) secure(seg *segment, durable, upTo int64) error {
 	if durable < seg.First {
 		// Nor is its name: whoever made the segment may have died before he synced the folder.
 		if err := j.disk.SyncFolder(j.dir); err != nil {
 			return err
 		}
 	}
-	if durable < end.seq && !seg.trusted.Load() {
-		if err := j.rewrite(seg, durable, end.seq); err != nil {
+	if durable < upTo && !seg.trusted.Load() {
+		if err := j.rewrite(seg, durable, upTo); err != nil {
 			return err
 		}
 	}

@@ -335,3 +335,19 @@ func TestMarkerFlips(t *testing.T) {
 		}
 	}
 }
+
+// TestSealOfNothing has a segment that is sealed before its first record, so that its successor would be itself.
+func TestSealOfNothing(t *testing.T) {
+	dir := create(t, filejournal.Options{})
+	path := segmentPath(dir, 1)
+	write(t, path, append(read(t, path), filejournal.AppendLine(nil, "seal", 0)...))
+	if got, err := readAll(dir, filejournal.Options{}); err != nil || len(got) != 0 {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if seq, err := appendTo(dir, `1`, filejournal.Options{SegmentSize: 1}); err != nil || seq != 1 {
+		t.Errorf("append: %d, %v", seq, err)
+	}
+	if h, err := filejournal.Check(dir); err != nil || len(h.Problems)+len(h.Torn) > 0 || h.Last != 1 {
+		t.Errorf("check: %+v, %v", h, err)
+	}
+}

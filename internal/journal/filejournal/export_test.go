@@ -23,3 +23,9 @@ var (
 	CheckOn = check
 	MendOn  = mend
 )
+
+// ParseMarker returns what a marker says.
+func ParseMarker(b []byte) int64 {
+	seq, _ := parseMarker(b)
+	return seq
+}

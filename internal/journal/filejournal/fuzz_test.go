@@ -34,6 +34,7 @@ func FuzzSegment(f *testing.F) {
 	f.Add(filejournal.AppendRecord(nil, 3, []byte(`3`)), false)
 	f.Add(filejournal.AppendLine(nil, "seal", 2), true)
 	f.Add([]byte("\n\n\n"), true)
+	f.Add(filejournal.AppendLine(nil, "seal", 0), true)
 	f.Fuzz(func(t *testing.T, tail []byte, marked bool) {
 		want := numbered(2)
 		dir := create(t, filejournal.Options{}, want...)

@@ -14,7 +14,7 @@ import (
 
 // entry is what the records of these histories say: "id after ...", the record and the one that it was decided after, with so many dots.
 func entry(id string, ids []string, dots int) []byte {
-	return fmt.Appendf(nil, `"%s %s %s"`, id, last(ids), strings.Repeat(".", dots))
+	return fmt.Appendf(nil, `"%s %s %s"`, id, last(ids), strings.Repeat(".", max(dots, 0)))
 }
 
 // last returns the last record, "-" where there is none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -66,16 +67,20 @@ func (h *history) run(t *testing.T) {
 	h.disk = disktest.New()
 	opts := h.opts
 	opts.Disk = h.lie.to(h.disk.Process("founder"))
-	if err := filejournal.Create(teamDir, "team", nil, opts); err != nil {
+	name := "team"
+	if h.choices.choose(2) == 1 {
+		name += strings.Repeat("-", 451) // with that the first record begins a sector
+	}
+	if err := filejournal.Create(teamDir, name, nil, opts); err != nil {
 		h.fail(err)
 	}
-	for lives := 1 + h.choices.choose(2); lives > 0 && h.wrong == nil; lives-- {
+	for life, lives := 1, 1+h.choices.choose(2); life <= lives && h.wrong == nil; life++ {
 		h.disk = h.disk.LosePower(h.choices.choose)
 		h.lost++
 		h.note("the power is lost and comes back")
 		h.recover()
 		if h.wrong == nil {
-			synctest.Test(t, func(*testing.T) { h.live() })
+			synctest.Test(t, func(*testing.T) { h.live(life) })
 		}
 	}
 }
@@ -106,17 +111,17 @@ func (h *history) recover() {
 }
 
 // live has processes work until they are done, or until the time has come to lose the power again.
-func (h *history) live() {
+func (h *history) live(life int) {
 	schedule := disktest.NewSchedule(h.disk, h.choices.choose)
 	alive := map[*disktest.Process]bool{}
 	done := make(chan *disktest.Process)
 	actors := 1 + h.choices.choose(4)
 	var order []*disktest.Process
 	for n := range actors {
-		a := &actor{h: h, process: h.disk.Process(fmt.Sprintf("%d.%d", h.lost, n))}
+		a := &actor{h: h, process: h.disk.Process(fmt.Sprintf("%d.%d", life, n))}
 		a.disk = h.lie.to(a.process)
 		for range 1 + h.choices.choose(3) {
-			a.plan = append(a.plan, deed{deeds[h.choices.choose(len(deeds))], h.choices.choose(900)})
+			a.plan = append(a.plan, deed{deeds[h.choices.choose(len(deeds))], h.size()})
 		}
 		alive[a.process] = true
 		order = append(order, a.process)
@@ -188,6 +193,14 @@ func (h *history) live() {
 	}
 }
 
+// size chooses how much longer a record is than it has to be: often so that it fills a sector.
+func (h *history) size() int {
+	if h.choices.choose(2) == 0 {
+		return h.choices.choose(900)
+	}
+	return fullSector
+}
+
 // fault has an operation fail now and then.
 func (h *history) fault(op *disktest.Op) disktest.Fault {
 	if !h.faults || !op.Kind.Changes() || h.choices.choose(20) != 19 {
@@ -218,6 +231,8 @@ func (h *history) tryLosses() {
 }
 
 // What a process does.
+const fullSector = -1
+
 type deed struct {
 	what string
 	size int // of a record
@@ -309,7 +324,12 @@ func (a *actor) decide(size int) ([]byte, error) {
 	a.n++
 	id := fmt.Sprintf("%s.%d", a.process.Name, a.n)
 	a.h.book.tried[id] = true
-	return entry(id, a.ids, size), nil
+	data := entry(id, a.ids, size)
+	if size == fullSector {
+		bare := filejournal.AppendRecord(nil, int64(len(a.ids)+1), entry(id, a.ids, 0))
+		data = entry(id, a.ids, 512-len(bare))
+	}
+	return data, nil
 }
 
 func (a *actor) append(decide func() ([]byte, error)) bool {

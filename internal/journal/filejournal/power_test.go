@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,7 +33,7 @@ func TestPower(t *testing.T) {
 	var next, steps, lost atomic.Int64
 	var workers sync.WaitGroup
 	began := time.Now()
-	defer debug.SetGCPercent(debug.SetGCPercent(800)) // it makes and forgets disks
+
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for n := next.Add(1); n <= int64(histories) && !t.Failed(); n = next.Add(1) {

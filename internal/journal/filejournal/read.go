@@ -172,7 +172,7 @@ func (w *walk) next() (rec journal.Record, ok bool, err error) {
 		f, bad := parseLine(line)
 		switch {
 		case bad != "":
-		case string(f.key) == keySeal && f.n == w.cur.seq:
+		case string(f.key) == keySeal && f.n == w.cur.seq && f.n >= w.seg.First:
 			if err := w.enterSuccessor(); err != nil || w.sealed {
 				return rec, false, err
 			}
