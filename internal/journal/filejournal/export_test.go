@@ -29,3 +29,6 @@ func ParseMarker(b []byte) int64 {
 	seq, _ := parseMarker(b)
 	return seq
 }
+
+// Header returns the first line of a team's first segment.
+func Header(team string) []byte { return appendHeader(nil, header{Team: team, First: 1}) }

@@ -15,7 +15,18 @@ import (
 type lie struct {
 	name string
 	wrap func(filejournal.Disk) filejournal.Disk // for each process anew
+	when when
 }
+
+// when is in which histories a lie is told.
+type when int
+
+const (
+	always   when = iota
+	founding      // by the process that makes the journal
+	later         // by all others
+	bySector      // by all, where each record fills a sector, so that what is left of one can follow another
+)
 
 func (l lie) to(d filejournal.Disk) filejournal.Disk {
 	if l.wrap == nil {
@@ -26,73 +37,71 @@ func (l lie) to(d filejournal.Disk) filejournal.Disk {
 
 // bugs are mistakes that a journal may have. TestPowerFindsBugs finds each of them.
 var bugs = []lie{
-	{"a record is acknowledged before the sync", files(segments, bentFile{sync: skip})},
+	{"a record is acknowledged before the sync", files(segments, bentFile{sync: skip}), always},
 	{"the marker is written before the sync", func(d filejournal.Disk) filejournal.Disk {
 		return bentDisk{Disk: d, which: segments, file: bentFile{sync: func(f filejournal.File) error {
 			markFirst(d, f)
 			return f.SyncData()
 		}}}
-	}},
+	}, always},
 	{"the marker is ahead by one", files(named("durable"), bentFile{write: func(f filejournal.File, b []byte, off int64) (int, error) {
 		return f.WriteAt(filejournal.FormatMarker(filejournal.ParseMarker(b)+1), off)
-	}})},
-	{"the folder is not synced after a rename", folders(func(filejournal.Disk, string, string) error { return nil })},
+	}}), always},
+	{"a new journal's folders are not synced", folders(func(filejournal.Disk, string, string) error { return nil }), founding},
+	{"a folder is not synced after a rename", folders(func(filejournal.Disk, string, string) error { return nil }), later},
 	{"the snapshot's folder is not synced", folders(func(d filejournal.Disk, dir, _ string) error {
 		if dir == teamDir {
 			return nil
 		}
 		return d.SyncFolder(dir)
-	})},
+	}), later},
 	{"only who made a segment syncs its name", folders(func(d filejournal.Disk, dir, before string) error {
 		if before != "rename" {
 			return nil
 		}
 		return d.SyncFolder(dir)
-	})},
+	}), later},
 	{"the seal is not synced before there is a successor", files(segments, bentFile{sync: func(f filejournal.File) error {
 		if strings.HasPrefix(lastLine(f), `{"seal"`) {
 			return nil
 		}
 		return f.SyncData()
-	}})},
-	{"a torn tail is not cut", files(segments, bentFile{truncate: func(filejournal.File, int64) error { return nil }})},
+	}}), always},
+	{"a torn tail is not cut", files(segments, bentFile{truncate: func(filejournal.File, int64) error { return nil }}), always},
 	{"a cut is not synced before something is written there", files(segments, bentFile{truncate: func(f filejournal.File, size int64) error {
 		return f.Truncate(size)
-	}, skipAfterTruncate: true})},
-	{"a snapshot is renamed before its content is synced", files(named("state.json.tmp"), bentFile{sync: skip})},
-	{"a segment is renamed before its content is synced", files(named(".jsonl.tmp"), bentFile{sync: skip})},
+	}, skipAfterTruncate: true}), bySector},
+	{"a snapshot is renamed before its content is synced", files(named("state.json.tmp"), bentFile{sync: skip}), always},
+	{"a segment is renamed before its content is synced", files(named(".jsonl.tmp"), bentFile{sync: skip}), always},
 	{"a sync that failed is ignored", files(segments, bentFile{sync: func(f filejournal.File) error {
 		_ = f.SyncData()
 		return nil
-	}})},
+	}}), always},
 	{"a sync that failed is tried again", files(segments, bentFile{sync: func(f filejournal.File) error {
 		if f.SyncData() == nil {
 			return nil
 		}
 		return f.SyncData()
-	}})},
+	}}), always},
 	{"what others wrote is synced and not written anew", files(segments, bentFile{write: func(f filejournal.File, b []byte, off int64) (int, error) {
 		there := make([]byte, len(b))
 		if n, _ := f.ReadAt(there, off); n == len(b) && bytes.Equal(there, b) {
 			return n, nil
 		}
 		return f.WriteAt(b, off)
-	}})},
+	}}), always},
 	{"a write that was cut short is taken for whole", files(segments, bentFile{write: func(f filejournal.File, b []byte, off int64) (int, error) {
 		_, _ = f.WriteAt(b, off)
 		return len(b), nil
-	}})},
-	{"writers do not exclude each other", files(named("/lock"), bentFile{flock: func(filejournal.File, int) error { return nil }})},
-	{"syncs do not exclude each other, and the marker goes back", files(named("durable"), bentFile{
-		flock: func(filejournal.File, int) error { return nil },
-		sync:  func(f filejournal.File) error { return f.SyncData() },
-	})},
+	}}), always},
+	{"writers do not exclude each other", files(named("/lock"), bentFile{flock: func(filejournal.File, int) error { return nil }}), always},
 }
 
 // harmless are lies that a journal is to bear: a marker that is old says too little, and that is all.
 var harmless = []lie{
-	{"the marker is never synced", files(named("durable"), bentFile{sync: skip})},
-	{"the marker is never written", files(named("durable"), bentFile{write: func(_ filejournal.File, b []byte, _ int64) (int, error) { return len(b), nil }})},
+	{"the marker is never synced", files(named("durable"), bentFile{sync: skip}), always},
+	{"the marker is never written", files(named("durable"), bentFile{write: func(_ filejournal.File, b []byte, _ int64) (int, error) { return len(b), nil }}), always},
+	{"syncs do not exclude each other, and the marker goes back", files(named("durable"), bentFile{flock: func(filejournal.File, int) error { return nil }}), always},
 }
 
 // TestPowerFindsBugs plays histories with each of the bugs, until one shows it.

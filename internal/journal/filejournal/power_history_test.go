@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,13 +68,25 @@ func (h *history) run(t *testing.T) {
 	h.kills = h.choices.choose(3) == 1
 	h.disk = disktest.New()
 	opts := h.opts
-	opts.Disk = h.lie.to(h.disk.Process("founder"))
+	opts.Disk = h.disk.Process("founder")
+	if h.lie.when != later {
+		opts.Disk = h.lie.to(opts.Disk)
+	}
+	if h.lie.when == founding {
+		h.lie = lie{}
+	}
 	name := "team"
-	if h.choices.choose(2) == 1 {
-		name += strings.Repeat("-", 451) // with that the first record begins a sector
+	if h.lie.when == bySector {
+		h.opts.SegmentSize, h.faults, h.kills = 1<<20, false, false
+	}
+	if h.lie.when == bySector || h.choices.choose(2) == 1 {
+		name += strings.Repeat("-", sectorSize-len(filejournal.Header(name))) // with that the first record begins a sector
 	}
 	if err := filejournal.Create(teamDir, name, nil, opts); err != nil {
 		h.fail(err)
+	}
+	if h.lie.when == bySector || h.choices.choose(8) == 1 {
+		h.haunt(int64(len(filejournal.Header(name))))
 	}
 	for life, lives := 1, 1+h.choices.choose(2); life <= lives && h.wrong == nil; life++ {
 		h.disk = h.disk.LosePower(h.choices.choose)
@@ -83,6 +97,18 @@ func (h *history) run(t *testing.T) {
 			synctest.Test(t, func(*testing.T) { h.live(life) })
 		}
 	}
+}
+
+// haunt has the journal begin with what a loss of power may have left: not the first record, which nobody was told of, and the second, which
+// was written with it.
+func (h *history) haunt(at int64) {
+	h.book.tried["ghost"] = true
+	f, err := h.disk.Process("ghost").Open(filepath.Join(teamDir, "journal", filejournal.SegmentName(1)), os.O_RDWR)
+	if err == nil {
+		_, err = f.WriteAt(filejournal.AppendRecord(nil, 2, entry("ghost", []string{"lost"}, 0)), at+sectorSize)
+	}
+	h.fail(err)
+	h.disk.Flush()
 }
 
 func (h *history) fail(err error) {
@@ -195,7 +221,7 @@ func (h *history) live(life int) {
 
 // size chooses how much longer a record is than it has to be: often so that it fills a sector.
 func (h *history) size() int {
-	if h.choices.choose(2) == 0 {
+	if h.lie.when != bySector && h.choices.choose(2) == 0 {
 		return h.choices.choose(900)
 	}
 	return fullSector
@@ -216,7 +242,11 @@ func (h *history) fault(op *disktest.Op) disktest.Fault {
 
 // tryLosses loses the power at this point, in some other world than the one that goes on.
 func (h *history) tryLosses() {
-	for n := range h.losses {
+	losses := h.losses
+	if h.lie.when == bySector {
+		losses *= 10
+	}
+	for n := range losses {
 		chance := rand.New(rand.NewPCG(uint64(h.steps), uint64(n)))
 		choose := chance.IntN
 		if n == 1 {
@@ -231,7 +261,10 @@ func (h *history) tryLosses() {
 }
 
 // What a process does.
-const fullSector = -1
+const (
+	sectorSize = 512
+	fullSector = -1 // as long as it has to be to fill one
+)
 
 type deed struct {
 	what string
@@ -324,12 +357,10 @@ func (a *actor) decide(size int) ([]byte, error) {
 	a.n++
 	id := fmt.Sprintf("%s.%d", a.process.Name, a.n)
 	a.h.book.tried[id] = true
-	data := entry(id, a.ids, size)
 	if size == fullSector {
-		bare := filejournal.AppendRecord(nil, int64(len(a.ids)+1), entry(id, a.ids, 0))
-		data = entry(id, a.ids, 512-len(bare))
+		size = sectorSize - len(filejournal.AppendRecord(nil, int64(len(a.ids)+1), entry(id, a.ids, 0)))
 	}
-	return data, nil
+	return entry(id, a.ids, size), nil
 }
 
 func (a *actor) append(decide func() ([]byte, error)) bool {

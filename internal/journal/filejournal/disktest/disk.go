@@ -18,7 +18,7 @@
 //   - All that is safe.
 //   - Of the changes since: nothing, everything, the first few, or for each sector of 512 bytes any of the states that it went through, in
 //     no order among sectors and files. The length of a file is any of those that it had, or one between two; where it was made longer
-//     and the bytes did not come, there is rubbish.
+//     and the bytes did not come, there is rubbish, which has no line ends in it.
 //   - Each change of a folder's names or not, whatever became of the others. A rename is one change, and a file's own sync says
 //     nothing of its name.
 //

@@ -186,7 +186,7 @@ func (n *node) loseAny(choose Choose) []byte {
 		a, b := min(sizes[at-1], size), max(sizes[at-1], size)
 		size = a + choose(b-a+1)
 	}
-	rubbish := [...]byte{0, '\n', '}', 0xff}
+	rubbish := [...]byte{0, '}', 0xff}
 	return build(n.safe, []change{kept}, size, rubbish[choose(len(rubbish))])
 }
 
