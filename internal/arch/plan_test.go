@@ -23,6 +23,8 @@ var rooms = []room{
 		"a journal orders records and keeps them; it does not know what they say, so that neither can break the other"},
 	{"journal/filejournal", []string{"journal"},
 		"an implementation knows its contract only"},
+	{"journal/filejournal/disktest", []string{"journal/filejournal"},
+		"a disk that loses power keeps what the real one promises to a journal, and knows nothing of what a journal is"},
 	{"journal/memjournal", []string{"journal"},
 		"an implementation knows its contract only"},
 	{"journal/journaltest", []string{"journal"},
@@ -114,7 +116,7 @@ var bans = []ban{
 	{imports: []string{"unsafe", "plugin", "C"},
 		because: "the program is built for every platform from any of them, and a bug stays a bug"},
 	{imports: []string{"testing", "testing/fstest", "testing/iotest", "testing/synctest"},
-		but:     []string{"internal/journal/journaltest", "internal/agent/agenttest"},
+		but:     []string{"internal/journal/journaltest", "internal/journal/filejournal/disktest", "internal/agent/agenttest"},
 		because: "tests are no part of the program; suites that others run are in packages whose names end in test"},
 }
 

@@ -32,6 +32,9 @@ func (j *Journal) Append(ctx context.Context, after int64, catchUp func(journal.
 	if err := j.commit(ctx, w.seg, w.cur); err != nil {
 		return 0, err
 	}
+	if w.milestone {
+		j.keepMarker()
+	}
 	return w.cur.seq, nil
 }
 
@@ -85,6 +88,7 @@ func (j *Journal) write(ctx context.Context, after int64, catchUp func(journal.R
 	if err := w.put(line); err != nil {
 		return w, fmt.Errorf("the record was not written, the team is as it was: %w", err)
 	}
+	w.milestone = w.cur.off/markerEvery != (w.cur.off+int64(len(line)))/markerEvery
 	w.take(len(line), w.cur.seq+1)
 	w.again()
 	j.step("written")

@@ -171,7 +171,8 @@ func (j *Journal) rewrite(seg *segment, after, to int64) error {
 	return nil
 }
 
-// keepMarker makes the marker durable. It is a saving for a later day, so a failure is only reported.
+// keepMarker makes the marker durable. After a loss of power nothing depends on it but how much can be told from a torn tail if it is
+// damaged, so a failure is only reported.
 func (j *Journal) keepMarker() {
 	if err := j.marker.f.SyncData(); err != nil {
 		j.report("%s: %v", j.marker.f.Name(), err)

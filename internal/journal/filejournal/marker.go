@@ -10,6 +10,10 @@ import (
 // sector: "durable", a seq in 20 digits, the CRC-32C of both in 8. Its flock is the sync lock.
 type marker struct{ f File }
 
+// markerEvery is how many bytes of a segment there are from one sync of the marker to the next: so many records, some eight hundred, may the
+// marker be behind after a loss of power.
+const markerEvery = 256 << 10
+
 const markerLen = len("durable 00000000000000000000 00000000\n")
 
 func formatMarker(seq int64) []byte {

@@ -151,9 +151,6 @@ func (m *mender) lay(next int64, runs []keptRun) {
 		last.runs = append(last.runs, r)
 		from, next = r.from, r.To+1
 	}
-	if from == nil {
-		return
-	}
 	for _, seg := range m.segments { // a segment or an earlier hole without records yet
 		if seg.First == next && len(seg.runs) == 0 && seg.Hole != nil {
 			m.plan = append(m.plan, planned{header: seg.header})

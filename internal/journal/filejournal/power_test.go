@@ -50,6 +50,21 @@ func TestPower(t *testing.T) {
 	t.Logf("%d histories, %d steps, %d losses of power in %v, from seed %d", histories, steps.Load(), lost.Load(), time.Since(began).Round(time.Millisecond), first)
 }
 
+// TestPowerBySeed plays some histories twice, and the same happens.
+func TestPowerBySeed(t *testing.T) {
+	for seed := range uint64(20) {
+		var logs [2]string
+		for i := range logs {
+			h := &history{choices: &choices{chance: rand.New(rand.NewPCG(seed, 0))}, losses: 1, keepLog: true}
+			h.run(t)
+			logs[i] = strings.Join(h.log, "\n")
+		}
+		if logs[0] != logs[1] {
+			t.Errorf("seed %d:\n%s\n\nand then:\n%s", seed, logs[0], logs[1])
+		}
+	}
+}
+
 // play plays the history of a seed.
 func play(t *testing.T, seed uint64, lie lie) *history {
 	h := &history{choices: &choices{chance: rand.New(rand.NewPCG(seed, 0))}, lie: lie, losses: 1}

@@ -73,6 +73,8 @@ type walk struct {
 	lo, hi int     // (*buf)[lo:hi] is the file from cur.off on
 	eof    bool    // the file ended at hi when it was last read
 
+	milestone bool // the record that was written with this walk is one after which the marker is synced
+
 	// How it stands when next has returned false.
 	sealed  bool   // behind the last record there is a seal, and no successor
 	bad     string // what is wrong with the whole line behind the last record

@@ -190,6 +190,13 @@ func (d *Disk) Spoil(path string, off int64) {
 	n.now[off] ^= 1
 	n.safe = slices.Clone(n.safe)
 	n.safe[off] ^= 1
+	for _, c := range n.since {
+		for i := range c.sectors {
+			if s := &c.sectors[i]; int64(s.index) == off/sectorSize {
+				s.data[off%sectorSize] ^= 1
+			}
+		}
+	}
 }
 
 // Flush makes all that was done so far safe.
