@@ -22,9 +22,9 @@ var (
 func TestPower(t *testing.T) {
 	histories, first := *powerHistories, *powerSeed
 	if histories == 0 {
-		histories = 2000
+		histories = 2000 // some seconds of one core
 		if testing.Short() {
-			histories = 300
+			histories = 100
 		}
 	}
 	if first == 0 {
