@@ -133,7 +133,7 @@ func (h Home) Create(name string, commands []team.Command) error {
 		records = append(records, team.AppendRecord(nil, decision.Record))
 		state.Apply(decision.Record)
 	}
-	if err := os.MkdirAll(h.teams(), 0o700); err != nil {
+	if err := makeFolder(h.teams()); err != nil {
 		return err
 	}
 	// A dot is no part of a team's name, so nobody takes the folder for a team before it is one.
@@ -166,14 +166,16 @@ func (h Home) free(name string) string {
 
 // Archive puts the folder of a finished team away under its id, so that its name is free and its record is kept.
 func (h Home) Archive(name, id string) error {
-	if err := os.MkdirAll(filepath.Join(h.Root, "archive"), 0o700); err != nil {
+	archive := filepath.Join(h.Root, "archive")
+	if err := makeFolder(archive); err != nil {
 		return err
 	}
-	dir := filepath.Join(h.Root, "archive", id)
+	dir := filepath.Join(archive, id)
 	if err := os.Rename(filepath.Join(h.teams(), name), dir); err != nil {
 		return fmt.Errorf("put team %s away: %w", name, err)
 	}
-	return syncFolder(h.teams())
+	// Where it is now before where it was: a loss of power in between may leave both names, and never none.
+	return errors.Join(syncFolder(archive), syncFolder(h.teams()))
 }
 
 // Remove removes the folder of a team, and what a Create or Remove that was killed left beside it. Where there is none it does nothing.
@@ -222,6 +224,20 @@ func sweep(dir string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// makeFolder makes a folder with those above it, and makes the new names durable.
+func makeFolder(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := makeFolder(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncFolder(filepath.Dir(dir))
 }
 
 func syncFolder(dir string) error {
