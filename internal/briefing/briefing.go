@@ -66,8 +66,8 @@ The team shares a task list and a mailbox, which you use through the tools of th
 	return b.String()
 }
 
-// Branch is the git branch of a member that works in a worktree of its own.
-func Branch(teamName, member string) string { return "cadre/" + teamName + "/" + member }
+// Branch is the git branch of a member that works in a worktree of its own. It stands beside cadre/TEAM, where git lets none be below.
+func Branch(teamName, member string) string { return "cadre/" + teamName + "@" + member }
 
 // Opening is what a session begins with, after Start; "" when there is nothing to begin with. Resumed says that it goes on with the history of an earlier
 // one, and told that the member's prompt is in that.

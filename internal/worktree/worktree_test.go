@@ -39,7 +39,7 @@ func newRepository(t *testing.T) *repository {
 	}
 	t.Cleanup(func() { procs.Close(context.Background()) })
 	dir := t.TempDir()
-	r := &repository{t, ctx, procs, worktree.Place{Repo: filepath.Join(dir, "repo"), Dir: filepath.Join(dir, "trees", "ann"), Branch: "cadre/demo/ann"}}
+	r := &repository{t, ctx, procs, worktree.Place{Repo: filepath.Join(dir, "repo"), Dir: filepath.Join(dir, "trees", "ann"), Branch: "cadre/demo@ann"}}
 	if err := os.Mkdir(r.place.Repo, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestConflictStaysOnItsBranch(t *testing.T) {
 	if result.Merged || !strings.Contains(result.Left, "a.txt") {
 		t.Errorf("%+v", result)
 	}
-	if got := r.git("show", "cadre/demo/ann:a.txt"); got != "ann's" {
+	if got := r.git("show", "cadre/demo@ann:a.txt"); got != "ann's" {
 		t.Errorf("on the branch a.txt is %q", got)
 	}
 	if status := r.git("status", "--porcelain"); status != "" {
