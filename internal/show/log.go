@@ -29,6 +29,8 @@ func event(e team.Event, r *team.Record) string {
 	switch e := e.(type) {
 	case *team.TeamCreated:
 		return fmt.Sprintf("team %s (%s) created, led by %s", e.Team.Name, e.Team.ID, e.Lead.Name)
+	case *team.TeamRestored:
+		return fmt.Sprintf("team %s (%s) restored from its checkpoint %d", e.Team.Name, e.Team.ID, e.Team.Restored.Seq)
 	case *team.TeamStatusChanged:
 		return "team is " + string(e.Status) + tail(e.Reason) + tail(e.Report)
 	case *team.TeamCleanedUp:

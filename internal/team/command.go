@@ -82,7 +82,8 @@ func (d *decision) emit(e ...Event) { d.events = append(d.events, e...) }
 
 // enter checks what holds for every command: that there is a team to act on and that the actor is who may act on it.
 func (d *decision) enter() error {
-	if _, founding := d.Body.(*CreateTeam); founding {
+	switch d.Body.(type) {
+	case *CreateTeam, *RestoreTeam: // there is nothing before them
 		return nil
 	}
 	if d.team.ID == "" {

@@ -24,7 +24,7 @@ func kind[E any, P interface {
 }
 
 var _ = []struct{}{
-	kind[TeamCreated](), kind[TeamStatusChanged](), kind[TeamCleanedUp](), kind[DelegateChanged](), kind[BudgetChanged](), kind[BudgetExhausted](),
+	kind[TeamCreated](), kind[TeamRestored](), kind[TeamStatusChanged](), kind[TeamCleanedUp](), kind[DelegateChanged](), kind[BudgetChanged](), kind[BudgetExhausted](),
 	kind[MemberSpawned](), kind[MemberAttached](), kind[MemberStarted](), kind[MemberStatusChanged](), kind[MemberDetached](), kind[MemberStopped](), kind[MemberFailed](),
 	kind[MemberTroubled](), kind[HandoverRequested](), kind[ReportAsked](), kind[ReportGiven](),
 	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](), kind[PlanSubmitted](), kind[PlanAnswered](),
@@ -39,6 +39,16 @@ type (
 	TeamCreated struct {
 		Team Team
 		Lead Member
+	}
+	// TeamRestored is the first event of a journal that goes on where a checkpoint of a lost one ends: the team as it was then.
+	TeamRestored struct {
+		Team                   Team
+		Members                []Member
+		Messages               []Message
+		MessageSeq, RequestSeq int64
+		Permissions            []Permission
+		Strikes                []Strike
+		Tasks                  []Task
 	}
 	// TeamStatusChanged moves the team in its life.
 	TeamStatusChanged struct {
@@ -199,6 +209,7 @@ type (
 )
 
 func (*TeamCreated) Kind() string         { return "team_created" }
+func (*TeamRestored) Kind() string        { return "team_restored" }
 func (*TeamStatusChanged) Kind() string   { return "team_status_changed" }
 func (*TeamCleanedUp) Kind() string       { return "team_cleaned_up" }
 func (*DelegateChanged) Kind() string     { return "delegate_changed" }
@@ -240,6 +251,17 @@ func (*MessagesReturned) Kind() string    { return "messages_returned" }
 func (e *TeamCreated) fields(c *coder) {
 	c.sub("team", false, &e.Team)
 	c.sub("lead", false, &e.Lead)
+}
+
+func (e *TeamRestored) fields(c *coder) {
+	c.sub("team", false, &e.Team)
+	objects(c, "members", &e.Members)
+	objects(c, "messages", &e.Messages)
+	c.int("messageSeq", &e.MessageSeq)
+	c.int("requestSeq", &e.RequestSeq)
+	objects(c, "permissions", &e.Permissions)
+	objects(c, "strikes", &e.Strikes)
+	objects(c, "tasks", &e.Tasks)
 }
 
 func (e *TeamStatusChanged) fields(c *coder) {

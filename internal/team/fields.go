@@ -47,6 +47,13 @@ func (t *Team) fields(c *coder) {
 	c.int("createdAt", (*int64)(&t.CreatedAt))
 	c.int("updatedAt", (*int64)(&t.UpdatedAt))
 	c.bool("cleanedUp", &t.CleanedUp)
+	c.sub("restored", t.Restored == Restored{}, &t.Restored)
+}
+
+func (r *Restored) fields(c *coder) {
+	c.str("id", &r.ID)
+	c.str("from", &r.From)
+	c.int("seq", &r.Seq)
 }
 
 func (p *Permissions) fields(c *coder) {

@@ -70,6 +70,8 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	switch rapid.SampledFrom(bodyWeights).Draw(t, "body") {
 	case "CreateTeam":
 		return &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", Budget: Budget{Tokens: rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens")}}
+	case "RestoreTeam":
+		return &RestoreTeam{From: s}
 	case "SetStatus":
 		return &SetStatus{Status: rapid.SampledFrom([]TeamStatus{TeamActive, TeamConsolidating, TeamComplete, TeamAborted}).Draw(t, "status")}
 	case "CleanUp":
@@ -163,7 +165,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 var bodyWeights = func() []string {
 	var all []string
 	for name := range bodies {
-		n := map[string]int{"CreateTeam": 1, "SetStatus": 1, "CleanUp": 1, "ReportFailed": 2, "ReportStopped": 2, "SetBudget": 2, "CreateTask": 10, "UpdateTask": 10, "ClaimTask": 12, "CompleteTask": 10, "RequestPermission": 6, "FailTask": 6, "SendMessage": 8, "Broadcast": 4, "ReceiveMessages": 8, "AttachMember": 6, "SpawnMember": 6}[name]
+		n := map[string]int{"CreateTeam": 1, "RestoreTeam": 1, "SetStatus": 1, "CleanUp": 1, "ReportFailed": 2, "ReportStopped": 2, "SetBudget": 2, "CreateTask": 10, "UpdateTask": 10, "ClaimTask": 12, "CompleteTask": 10, "RequestPermission": 6, "FailTask": 6, "SendMessage": 8, "Broadcast": 4, "ReceiveMessages": 8, "AttachMember": 6, "SpawnMember": 6}[name]
 		for range max(n, 3) {
 			all = append(all, name)
 		}

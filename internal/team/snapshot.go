@@ -46,14 +46,11 @@ func (s *State) fields(c *coder) {
 	c.int("messageSeq", &s.messageSeq)
 	c.int("requestSeq", &s.requestSeq)
 	objects(c, "permissions", &s.permissions)
-	var strikes []strike
-	for _, key := range sorted(s.strikes) {
-		strikes = append(strikes, strike{key, s.strikes[key]})
-	}
+	strikes := s.strikeList()
 	objects(c, "strikes", &strikes)
 	if c.mode == reading {
 		for _, one := range strikes {
-			s.setStrikes(one.key, one.count)
+			s.setStrikes(one.Key, one.Count)
 		}
 	}
 	ids, seqs := s.recent.inOrder()
@@ -78,14 +75,23 @@ func reserve[T any](c *coder, key string, list *[]T) {
 	}
 }
 
-type strike struct {
-	key   string
-	count int64
+// Strike counts how often in a row hooks rejected the thing that Key names.
+type Strike struct {
+	Key   string
+	Count int64
 }
 
-func (s *strike) fields(c *coder) {
-	c.str("key", &s.key)
-	c.int("count", &s.count)
+func (s *Strike) fields(c *coder) {
+	c.str("key", &s.Key)
+	c.int("count", &s.Count)
+}
+
+func (s *State) strikeList() []Strike {
+	var list []Strike
+	for _, key := range sorted(s.strikes) {
+		list = append(list, Strike{key, s.strikes[key]})
+	}
+	return list
 }
 
 // derive makes what the state keeps beside what it was read from. It refuses a snapshot in which things are not where every

@@ -183,6 +183,14 @@ type Team struct {
 	CreatedAt    Time
 	UpdatedAt    Time
 	CleanedUp    bool
+	Restored     Restored // where the history before this journal's is
+}
+
+// Restored says on which checkpoint a journal was founded, because the one before it was lost. It is zero for a team's first journal.
+type Restored struct {
+	ID   string // of this history: that of the command that restored it
+	From string // the ID of the history that made the checkpoint; "" for the team's first
+	Seq  int64  // that history's position at the checkpoint
 }
 
 // Member is the lead or a teammate.
@@ -341,6 +349,9 @@ type State struct {
 
 // Seq is that of the last record that was applied; 0 for a team that does not exist yet.
 func (s *State) Seq() int64 { return s.seq }
+
+// Position counts all records since the team was created, those of lost journals too, as far as a checkpoint had them.
+func (s *State) Position() int64 { return s.team.Restored.Seq + s.seq }
 
 // Exists reports whether the team was created and not cleaned up since.
 func (s *State) Exists() bool { return s.team.ID != "" && !s.team.CleanedUp }

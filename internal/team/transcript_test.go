@@ -17,7 +17,7 @@ import (
 var bodies = func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, b := range []Body{
-		&CreateTeam{}, &SetStatus{}, &CleanUp{}, &SetDelegate{}, &SetBudget{}, &ReportUsage{}, &CheckBudget{}, &RejectByHook{},
+		&CreateTeam{}, &RestoreTeam{}, &SetStatus{}, &CleanUp{}, &SetDelegate{}, &SetBudget{}, &ReportUsage{}, &CheckBudget{}, &RejectByHook{},
 		&SpawnMember{}, &AttachMember{}, &DetachMember{}, &ReportStarted{}, &ReportStatus{}, &ReportStopped{}, &ReportFailed{}, &SetMode{},
 		&RequestShutdown{}, &AnswerShutdown{}, &WithdrawShutdown{}, &ExpireShutdown{}, &SubmitPlan{}, &AnswerPlan{}, &ExpirePlan{},
 		&ReportTrouble{}, &RetryMember{}, &HandOver{}, &AskReport{}, &GiveReport{},

@@ -26,6 +26,8 @@ type (
 		Team Info
 		Lead Member
 	}
+	// TeamRestored begins the history of a team whose folder was lost, from a checkpoint.
+	TeamRestored      struct{ Team Info }
 	TeamStatusChanged struct {
 		Status TeamStatus
 		Reason string
@@ -149,6 +151,7 @@ type (
 )
 
 func (TeamCreated) fact()         {}
+func (TeamRestored) fact()        {}
 func (TeamStatusChanged) fact()   {}
 func (TeamCleanedUp) fact()       {}
 func (DelegateChanged) fact()     {}
@@ -220,6 +223,8 @@ func factOf(e team.Event, r *team.Record) Fact {
 	case *team.TeamCreated:
 		e.Team.CreatedAt, e.Team.UpdatedAt, e.Lead.JoinedAt = r.At, r.At, r.At
 		return TeamCreated{infoOf(e.Team), memberOf(e.Lead)}
+	case *team.TeamRestored:
+		return TeamRestored{infoOf(e.Team)}
 	case *team.TeamStatusChanged:
 		return TeamStatusChanged{TeamStatus(e.Status), e.Reason, e.Report}
 	case *team.TeamCleanedUp:

@@ -1,0 +1,211 @@
+package team
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// parted is the state as a checkpoint keeps it: its open part, and the tasks that are closed.
+func parted(s *State) (data string, closed []string) {
+	for i := range s.tasks {
+		if !s.tasks[i].Status.open() {
+			closed = append(closed, string(encode(&s.tasks[i], true, nil)))
+		}
+	}
+	return string(AppendCheckpoint(nil, s)), closed
+}
+
+// TestRestoredIsAsItWas: a team that is restored from a checkpoint of any state is what it would be had all its hosts died, and counts on from numbers
+// that were never used.
+func TestRestoredIsAsItWas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, _ := foundedBy(t, rapid.SampledFrom([]string{External, "claude"}).Draw(t, "lead"))
+		for n := range rapid.IntRange(1, 150).Draw(t, "steps") {
+			if d, err := Decide(s, drawCommand(t, s, n+1)); err == nil && d.Record != nil {
+				s.Apply(d.Record)
+			}
+		}
+		data, closed := parted(s)
+		kept, err := DecodeCheckpoint(s.Seq(), data, closed)
+		if err != nil {
+			t.Fatalf("%v\n%s\n%v", err, data, closed)
+		}
+		same(t, "the checkpoint holds", kept, forgetful(t, s))
+
+		at := s.team.UpdatedAt + 10
+		d, err := Decide(&State{}, Command{ID: "restore", Actor: User, At: at, Body: &RestoreTeam{From: kept}})
+		if !s.Exists() {
+			if CodeOf(err) != Finished {
+				t.Fatalf("a team that was cleaned up is restored: %v", err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "afterwards the checkpoint holds", kept, forgetful(t, s))
+		one, other := &State{}, &State{}
+		one.Apply(d.Record)
+		other.Apply(recoded(t, d.Record))
+		same(t, "read again it is", other, one)
+		if err := invariants(one); err != nil {
+			t.Fatal(err)
+		}
+		if one.team.Restored != (Restored{ID: "restore", Seq: s.Seq()}) || one.Position() != s.Seq()+1 {
+			t.Fatalf("it goes on at %d after %+v", one.Position(), one.team.Restored)
+		}
+		want := forgetful(t, s)
+		for _, m := range want.Members() {
+			if m.Host == "" {
+				continue
+			}
+			d, err := Decide(want, Command{ID: "detach " + m.Name, Actor: Host(m.Host), At: at, Body: &DetachMember{Member: m.Name, Reason: "the team was restored from a checkpoint"}})
+			if err != nil && CodeOf(err) != Finished { // of a team that is over nobody has a host
+				t.Fatal(err)
+			}
+			if d.Record != nil {
+				want.Apply(d.Record)
+			}
+		}
+		settle(t, one, want)
+		same(t, "restored it is", forgetful(t, one), forgetful(t, want))
+
+		// Two states that one record made go their own ways.
+		for n := range 20 {
+			c := drawCommand(t, other, 1000+n)
+			if d, err := Decide(other, c); err == nil && d.Record != nil {
+				other.Apply(d.Record)
+			}
+		}
+		again := &State{}
+		again.Apply(d.Record)
+		settle(t, again, want)
+		same(t, "restored once more it is", forgetful(t, again), forgetful(t, want))
+		if err := invariants(other); err != nil {
+			t.Fatalf("going on: %v", err)
+		}
+	})
+}
+
+// forgetful is a copy of the state that knows no commands.
+func forgetful(t fataler, s *State) *State {
+	again := reopened(t, s)
+	again.recent = recent{}
+	return again
+}
+
+func same(t fataler, what string, got, want *State) {
+	if got, want := string(AppendSnapshot(nil, got)), string(AppendSnapshot(nil, want)); got != want {
+		t.Fatalf("%s\n%s\nwant\n%s", what, got, want)
+	}
+}
+
+// settle takes the leap back out of what was restored, after a look that nothing goes backwards; s then differs from want in nothing that it should not.
+func settle(t fataler, s, want *State) {
+	back := func(what string, n *int64, old int64) {
+		if *n < old {
+			t.Fatalf("%s goes back from %d to %d", what, old, *n)
+		}
+		if *n == old+leap {
+			*n = old
+		}
+	}
+	s.team.Restored, s.team.UpdatedAt = Restored{}, want.team.UpdatedAt
+	for i := range s.members {
+		m, old := &s.members[i], &want.members[i]
+		back("incarnation", &m.Incarnation, old.Incarnation)
+		back("lease", &m.Lease, old.Lease)
+		for n := range min(len(m.Inbox), len(old.Inbox)) {
+			if seq := m.Inbox[n]; seq == old.Inbox[n]+leap {
+				m.Inbox[n] = old.Inbox[n]
+				if msg := s.messages[seq]; msg != nil {
+					delete(s.messages, seq)
+					msg.Seq = m.Inbox[n]
+					s.messages[msg.Seq] = msg
+				}
+			}
+		}
+	}
+	for seq, msg := range s.messages {
+		if old := want.messages[seq]; old != nil {
+			back("incarnation of a message", &msg.Incarnation, old.Incarnation)
+		}
+	}
+	for i := range s.permissions {
+		back("incarnation of a request", &s.permissions[i].Incarnation, want.permissions[i].Incarnation)
+	}
+	for i := range s.tasks {
+		back("fence", &s.tasks[i].Fence, want.tasks[i].Fence)
+	}
+	back("messages", &s.messageSeq, want.messageSeq)
+	back("requests", &s.requestSeq, want.requestSeq)
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	s, _ := founded(t)
+	gone := forgetful(t, s)
+	gone.Apply(&Record{Seq: gone.Seq() + 1, ID: "gone", Actor: User, Events: []Event{&TeamCleanedUp{}}})
+	for name, c := range map[string]struct {
+		actor string
+		on    *State
+		body  RestoreTeam
+		code  Code
+	}{
+		"by a member":     {"lead", &State{}, RestoreTeam{From: s}, Denied},
+		"a living team":   {User, s, RestoreTeam{From: s}, Taken},
+		"nothing":         {User, &State{}, RestoreTeam{}, Invalid},
+		"an empty state":  {User, &State{}, RestoreTeam{From: &State{}}, Invalid},
+		"what is gone":    {User, &State{}, RestoreTeam{From: gone}, Finished},
+		"a relative path": {User, &State{}, RestoreTeam{From: s, Dir: "here"}, Invalid},
+	} {
+		if _, err := Decide(c.on, Command{ID: "x", Actor: c.actor, At: 1, Body: &c.body}); CodeOf(err) != c.code {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	d, err := Decide(&State{}, Command{ID: "x", Actor: User, At: 1, Body: &RestoreTeam{From: s, Dir: "/elsewhere"}})
+	if err != nil || d.Record.Events[0].(*TeamRestored).Team.Dir != "/elsewhere" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestDamagedCheckpoint(t *testing.T) {
+	s, _ := founded(t)
+	for i, body := range []Body{&ClaimTask{Task: "1", Member: "ann"}, &CompleteTask{Task: "1", Member: "ann"}, &SendMessage{To: "ann", Body: "hello"}} {
+		d, err := Decide(s, Command{ID: fmt.Sprint("more", i), Actor: User, At: 100, Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(d.Record)
+	}
+	data, closed := parted(s)
+	if _, err := DecodeCheckpoint(s.Seq(), data, closed); err != nil {
+		t.Fatal(err)
+	}
+	without := func(from, to string) string {
+		if !strings.Contains(data, from) {
+			t.Fatalf("%s is not in %s", from, data)
+		}
+		return strings.Replace(data, from, to, 1)
+	}
+	for name, c := range map[string]struct {
+		data   string
+		closed []string
+		says   string
+	}{
+		"a closed task is missing":  {data, nil, "task 1 is missing"},
+		"a closed task is none":     {data, []string{"{"}, "a task"},
+		"a message is missing":      {without(`"messages":[`, `"other":[`), closed, "is missing"},
+		"an open task is missing":   {without(`{"id":"3"`, `{"id":"4"`), closed, "task 3 is missing"},
+		"a member is there twice":   {without(`"name":"bob"`, `"name":"ann"`), closed, "two members"},
+		"the lead is not the first": {without(`"name":"lead"`, `"name":"bab"`), closed, "lead"},
+		"it is of a later version":  {without(`"v":1`, `"v":2`), closed, "newer"},
+		"it is cut off":             {data[:len(data)/2], closed, "not a valid"},
+	} {
+		if _, err := DecodeCheckpoint(s.Seq(), c.data, c.closed); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
