@@ -129,6 +129,9 @@ func (b *RestoreTeam) decide(d *decision) error {
 		return refuse(Invalid, "the checkpoint holds no team: %v", err)
 	}
 	d.emit(e)
+	if restored.team.Status == TeamComplete || restored.team.Status == TeamAborted { // its record stays as it is
+		return nil
+	}
 	d.State = restored // what follows is decided on the team as it comes back
 	for i := range d.members {
 		if m := &d.members[i]; m.Host != "" && m.Status.Running() {
