@@ -50,7 +50,7 @@ func (b *ReportTrouble) decide(d *decision) error {
 		}
 		return nil
 	}
-	e := &MemberTroubled{Member: m.Name, Trouble: b.Trouble, Text: reason, Setbacks: m.Setbacks + 1}
+	e := &MemberTroubled{Member: m.Name, Trouble: b.Trouble, Text: reason, Setbacks: min(m.Setbacks+1, MaxSetbacks)}
 	if slices.Contains(hopeless, b.Trouble) {
 		e.Setbacks = MaxSetbacks
 	}
