@@ -80,7 +80,7 @@ func TestWorktrees(t *testing.T) {
 		first, second = second, first
 	}
 	where := func(name string) string {
-		return filepath.Join(s.home, "teams/trees/worktrees", name) + "\ncadre/trees/" + name
+		return filepath.Join(s.home, "teams/trees/worktrees", name) + "\ncadre/trees@" + name
 	}
 	for name, want := range map[string]string{"shared": first, "where-" + first: where(first), "where-" + second: ""} {
 		if got := s.text(name); got != want {
@@ -88,7 +88,7 @@ func TestWorktrees(t *testing.T) {
 		}
 	}
 	s.git("diff", "--quiet", "HEAD") // no merge was left half done
-	left := "cadre/trees/" + second
+	left := "cadre/trees@" + second
 	for args, want := range map[string]string{"branch --list --format=%(refname:short) cadre/*": left, "show " + left + ":shared": second,
 		"show " + left + ":where-" + second: where(second), "log --all --grep=work.of.ann --format=%s": "work of ann"} {
 		if got := s.gitSays(strings.Fields(args)...); got != want {

@@ -219,7 +219,7 @@ func TestManyComeHomeAtOnce(t *testing.T) {
 	places := make([]worktree.Place, many)
 	for i := range places {
 		name := fmt.Sprintf("m%d", i)
-		places[i] = worktree.Place{Repo: r.place.Repo, Dir: filepath.Join(filepath.Dir(r.place.Dir), name), Branch: "cadre/demo/" + name}
+		places[i] = worktree.Place{Repo: r.place.Repo, Dir: filepath.Join(filepath.Dir(r.place.Dir), name), Branch: "cadre/demo@" + name}
 		dir, err := worktree.Add(r.ctx, r.procs, places[i])
 		if err != nil {
 			t.Fatal(err)
@@ -275,7 +275,7 @@ func TestThePersonMerges(t *testing.T) {
 	if text, _ := os.ReadFile(filepath.Join(r.place.Repo, "a.txt")); string(text) != "half resolved\n" || r.git("rev-parse", "MERGE_HEAD") == "" {
 		t.Errorf("a.txt is %q", text)
 	}
-	if got := r.git("show", "cadre/demo/ann:b.txt"); got != "ann's" {
+	if got := r.git("show", "cadre/demo@ann:b.txt"); got != "ann's" {
 		t.Errorf("on the branch b.txt is %q", got)
 	}
 }
@@ -344,9 +344,9 @@ func TestLeave(t *testing.T) {
 	if again := leave(); again != "" {
 		t.Errorf("once more: %q", again)
 	}
-	r.place.Branch = "cadre/demo/bob"
+	r.place.Branch = "cadre/demo@bob"
 	r.add()
-	if kept := leave(); kept != "" || r.git("branch", "--list", "cadre/demo/bob") != "" {
+	if kept := leave(); kept != "" || r.git("branch", "--list", "cadre/demo@bob") != "" {
 		t.Errorf("kept for nothing is %q", kept)
 	}
 }

@@ -1,0 +1,166 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"cadre/internal/proc"
+)
+
+// branch keeps checkpoints as commits.
+type branch struct {
+	git  git
+	repo string // the folder that all its work trees have in common
+	name string // cadre/TEAM
+	dir  string // in the tree
+
+	once   sync.Once
+	author string // name and mail address
+}
+
+func newBranch(procs *proc.Register, repo, team string) *branch {
+	return &branch{git: git{procs, []string{"--git-dir=" + repo}}, repo: repo, name: "cadre/" + team, dir: ".claude/teams/" + team}
+}
+
+func (b *branch) place() string { return "the branch " + b.name + " of " + b.repo }
+
+func (b *branch) ref() string { return "refs/heads/" + b.name }
+
+func (b *branch) load(ctx context.Context) (*tip, error) {
+	found, err := b.objects(ctx, b.ref(), b.object(b.ref(), stateFile), b.object(b.ref(), logs[mailbox].file), b.object(b.ref(), logs[tasks].file))
+	if err != nil || found[0] == nil {
+		return nil, err
+	}
+	if found[0].kind != "commit" || found[1] == nil {
+		return nil, &DamageError{b.place(), fmt.Sprintf("it has no %s/%s, so it is none of cadre's", b.dir, stateFile)}
+	}
+	var tails [2][]byte
+	for n := range logs {
+		if o := found[2+n]; o != nil {
+			tails[n] = o.data
+		}
+	}
+	i, err := open(found[1].data, tails)
+	if err != nil {
+		return nil, &DamageError{b.place(), err.Error()}
+	}
+	return &tip{found[0].id, i}, nil
+}
+
+// read returns the files of a checkpoint; nil for one that is not there.
+func (b *branch) read(ctx context.Context, at *tip, files []string) ([][]byte, error) {
+	specs := make([]string, len(files))
+	for i, name := range files {
+		specs[i] = b.object(at.id, name)
+	}
+	found, err := b.objects(ctx, specs...)
+	if err != nil {
+		return nil, err
+	}
+	texts := make([][]byte, len(files))
+	for i, o := range found {
+		if o != nil {
+			texts[i] = o.data
+		}
+	}
+	return texts, nil
+}
+
+func (b *branch) object(commit, file string) string { return commit + ":" + b.dir + "/" + file }
+
+type object struct {
+	id, kind string
+	data     []byte
+}
+
+// objects reads any number of objects with one git; nil for one that is not there.
+func (b *branch) objects(ctx context.Context, specs ...string) ([]*object, error) {
+	if len(specs) == 0 {
+		return nil, nil
+	}
+	out, err := b.git.run(ctx, []byte(strings.Join(specs, "\n")+"\n"), "cat-file", "--batch")
+	var refused *refusal
+	if errors.As(err, &refused) {
+		return nil, &DamageError{b.place(), err.Error()}
+	} else if err != nil {
+		return nil, err
+	}
+	found := make([]*object, len(specs))
+	for i, spec := range specs {
+		head, rest, ok := bytes.Cut(out, []byte("\n"))
+		fields := strings.Fields(string(head))
+		if !ok || len(fields) < 2 {
+			return nil, fmt.Errorf("git cat-file says %.80q of %s", head, spec)
+		}
+		if out = rest; len(fields) != 3 || fields[len(fields)-1] == "missing" {
+			continue
+		}
+		size, err := strconv.Atoi(fields[2])
+		if err != nil || size >= len(out) {
+			return nil, fmt.Errorf("git cat-file says %.80q of %s", head, spec)
+		}
+		found[i] = &object{fields[0], fields[1], out[:size:size]}
+		out = out[size+1:]
+	}
+	return found, nil
+}
+
+// save commits the files on top of on, and moves the branch there if it is still at on: fast-import writes all objects first, and refuses to move a branch to a
+// commit that does not have the present one among its ancestors.
+func (b *branch) save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (string, error) {
+	b.once.Do(func() { b.author = b.identity(ctx) })
+	var in bytes.Buffer
+	data := func(text []byte) {
+		fmt.Fprintf(&in, "data %d\n", len(text))
+		in.Write(text)
+		in.WriteByte('\n')
+	}
+	fmt.Fprintf(&in, "feature done\ncommit %s\nmark :1\n", b.ref())
+	for _, role := range []string{"author", "committer"} {
+		fmt.Fprintf(&in, "%s %s %d +0000\n", role, b.author, max(0, int64(next.doc.Updated)/1000))
+	}
+	data([]byte(message(next)))
+	if on != nil {
+		fmt.Fprintf(&in, "from %s\n", on.id)
+	}
+	if fresh {
+		in.WriteString("deleteall\n")
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(&in, "M 100644 inline %s/%s\n", b.dir, name)
+		data(files[name])
+	}
+	in.WriteString("get-mark :1\ndone\n")
+	out, err := b.git.run(ctx, in.Bytes(), "fast-import", "--quiet", "--done", "--date-format=raw")
+	var refused *refusal
+	switch {
+	case errors.As(err, &refused) && (strings.Contains(refused.words, "Not updating") || strings.Contains(refused.words, "but expected") ||
+		strings.Contains(refused.words, "reference already exists") || strings.Contains(refused.words, ".lock': File exists")):
+		return "", fmt.Errorf("%w: %s", errMoved, refused.words)
+	case err != nil:
+		return "", fmt.Errorf("%s: %w", b.place(), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+func message(i *image) string {
+	q := i.doc.Queue
+	return fmt.Sprintf("Checkpoint %d of team %s\n\nThe team is %s. Teammates: %d. Tasks: %d pending, %d in progress, %d completed.\n",
+		i.doc.Sequence, i.doc.TeamName, i.doc.Status, i.doc.TeammateCount, len(q.Pending), len(q.InProgress), len(q.Completed))
+}
+
+// identity is the user's, as far as it was configured; git would make one up from the names of the user and the machine.
+func (b *branch) identity(ctx context.Context) string {
+	out, err := b.git.run(ctx, nil, "-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT")
+	if i := bytes.LastIndexByte(out, '>'); err == nil && i > 0 {
+		return string(out[:i+1])
+	}
+	return "cadre <cadre@localhost>"
+}

@@ -1,0 +1,311 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"cadre/internal/team"
+)
+
+// kinds of repositories: each gives the directory that the team works in.
+var repositories = map[string]func(l *lab) string{
+	"plain":             func(l *lab) string { return l.repository("r") },
+	"without a commit":  func(l *lab) string { l.git(l.dir, "init", "-q", "r"); return filepath.Join(l.dir, "r") },
+	"sha256":            func(l *lab) string { return l.repository("r", "--object-format=sha256") },
+	"on another branch": func(l *lab) string { d := l.repository("r"); l.git(d, "checkout", "-q", "-b", "topic"); return d },
+	"on no branch":      func(l *lab) string { d := l.repository("r"); l.git(d, "checkout", "-q", "--detach"); return d },
+	"bare": func(l *lab) string {
+		l.git(l.dir, "clone", "-q", "--bare", l.repository("r"), "bare.git")
+		return filepath.Join(l.dir, "bare.git")
+	},
+	"shallow": func(l *lab) string {
+		d := l.repository("r")
+		l.git(d, "commit", "-q", "--allow-empty", "-m", "second")
+		l.git(l.dir, "clone", "-q", "--depth=1", "file://"+d, "shallow")
+		return filepath.Join(l.dir, "shallow")
+	},
+	"linked worktree": func(l *lab) string {
+		d := l.repository("r")
+		l.git(d, "worktree", "add", "-q", "../linked")
+		return filepath.Join(l.dir, "linked")
+	},
+	"subdirectory": func(l *lab) string {
+		d := filepath.Join(l.repository("r"), "sub")
+		l.write(filepath.Join(d, "b.txt"), "two\n")
+		return d
+	},
+	"submodule": func(l *lab) string {
+		part, whole := l.repository("part"), l.repository("whole")
+		l.git(whole, "submodule", "--quiet", "add", part, "part")
+		return filepath.Join(whole, "part")
+	},
+	"git dir elsewhere": func(l *lab) string {
+		return l.repository("r", "--separate-git-dir="+filepath.Join(l.dir, "elsewhere"))
+	},
+}
+
+// TestRepositories: in every kind of repository checkpoints appear on the branch, and nothing else of it changes.
+func TestRepositories(t *testing.T) {
+	for name, make := range repositories {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			project := make(l)
+			common := l.git(project, "rev-parse", "--path-format=absolute", "--git-common-dir")
+			for _, hook := range []string{"pre-commit", "post-commit", "reference-transaction", "post-update", "pre-auto-gc"} {
+				l.write(filepath.Join(common, "hooks", hook), "#!/bin/sh\necho ran >> '"+l.dir+"/hooked'\nexit 1\n")
+				os.Chmod(filepath.Join(common, "hooks", hook), 0o700)
+			}
+			if l.git(project, "rev-parse", "--is-bare-repository") == "false" {
+				l.write(filepath.Join(project, "staged.txt"), "staged\n")
+				l.git(project, "add", "staged.txt")
+				l.write(filepath.Join(project, "a.txt"), "changed\n")
+			}
+			mislead(t, l)
+			before := outside(t, l)
+
+			s, w := l.store(project), newWork(t, "T1")
+			if s.Notice() != "" {
+				t.Fatal(s.Notice())
+			}
+			if _, err := s.Restore(t.Context()); !errors.Is(err, ErrNone) {
+				t.Fatalf("before the first: %v", err)
+			}
+			for n := range 4 {
+				w.step(t)
+				if n == 2 {
+					s = l.store(project) // which knows nothing yet
+				}
+				c := l.checkpoint(s, w)
+				if !c.Written || c.Commit != l.git(project, "rev-parse", "cadre/demo") || c.Seq != int64(len(w.records)) || c.Team != "T1" {
+					t.Errorf("%+v", c)
+				}
+				if again := l.checkpoint(s, w); again.Written || again.Commit != c.Commit {
+					t.Errorf("of the same again: %+v", again)
+				}
+				if latest, err := l.store(project).Latest(t.Context()); err != nil || latest.Commit != c.Commit || latest.Seq != c.Seq {
+					t.Errorf("latest: %+v, %v", latest, err)
+				}
+				brings(t, s, w)
+			}
+			if n := l.git(project, "rev-list", "--count", "cadre/demo"); n != "4" {
+				t.Errorf("there are %s commits", n)
+			}
+			if files := l.git(project, "ls-tree", "-r", "--name-only", "--full-tree", "cadre/demo"); files != ".claude/teams/demo/mailbox.log\n.claude/teams/demo/state.json\n.claude/teams/demo/tasks.jsonl" {
+				t.Errorf("the tree has\n%s", files)
+			}
+			if who := l.git(project, "log", "-1", "--format=%an <%ae> %cn", "cadre/demo"); who != "Ann Example <ann@example.org> Ann Example" {
+				t.Errorf("it is by %s", who)
+			}
+			if out, err := l.try(project, "fsck", "--strict", "--no-dangling"); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+			if after := outside(t, l); after != before {
+				t.Errorf("before:\n%s\nafter:\n%s", before, after)
+			}
+		})
+	}
+}
+
+// mislead sets variables that git takes for another repository, index or commit.
+func mislead(t *testing.T, l *lab) {
+	other := l.repository("other")
+	for name, value := range map[string]string{"GIT_DIR": filepath.Join(other, ".git"), "GIT_WORK_TREE": other, "GIT_INDEX_FILE": filepath.Join(l.dir, "no-index"),
+		"GIT_OBJECT_DIRECTORY": filepath.Join(l.dir, "no-objects"), "GIT_COMMON_DIR": filepath.Join(other, ".git"), "GIT_NAMESPACE": "space", "GIT_PREFIX": "x/", "GIT_AUTHOR_NAME": "Somebody Else", "GIT_AUTHOR_EMAIL": "else@example.org",
+		"GIT_COMMITTER_NAME": "Somebody Else", "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z", "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Somebody Else", "GIT_QUARANTINE_PATH": "/nowhere"} {
+		t.Setenv(name, value)
+	}
+}
+
+// outside is everything in the lab but what checkpoints are to write: objects, the branch and its log.
+func outside(t *testing.T, l *lab) string {
+	var b strings.Builder
+	err := filepath.WalkDir(l.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(path, l.dir)
+		if e.IsDir() {
+			if e.Name() == "objects" || strings.HasSuffix(name, "heads/cadre") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		fmt.Fprintf(&b, "%s: %x\n", name, text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestNobodyConfigured(t *testing.T) {
+	l := newLab(t)
+	project := l.repository("r")
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	l.checkpoint(l.store(project), newWork(t, "T1"))
+	if who := l.git(project, "log", "-1", "--format=%an <%ae>", "cadre/demo"); who != "cadre <cadre@localhost>" {
+		t.Errorf("it is by %s", who)
+	}
+}
+
+// TestTwoHosts: stores that write at once lose no checkpoint, and none goes back.
+func TestTwoHosts(t *testing.T) {
+	l := newLab(t)
+	project, w := l.repository("r"), newWork(t, "T1")
+	const writers, rounds = 4, 8
+	commits := make([][]string, writers)
+	var group sync.WaitGroup
+	for i := range writers {
+		s := l.store(project)
+		group.Go(func() {
+			for range rounds {
+				if _, err := w.try("lead", &team.CreateTask{Subject: "more"}); err != nil {
+					t.Error(err)
+				}
+				c, err := s.Write(t.Context(), w, Beside{})
+				if err != nil {
+					t.Error(err)
+				}
+				if c.Written {
+					commits[i] = append(commits[i], c.Commit)
+				}
+			}
+		})
+	}
+	group.Wait()
+	there := l.git(project, "log", "--format=%H %s", "--first-parent", "--reverse", "cadre/demo")
+	last, unknown := 0, map[string]bool{}
+	for line := range strings.SplitSeq(there, "\n") {
+		var hash string
+		var seq int
+		if _, err := fmt.Sscanf(line, "%s Checkpoint %d", &hash, &seq); err != nil || seq <= last {
+			t.Errorf("%q after %d: %v", line, last, err)
+		}
+		last, unknown[hash] = seq, true
+	}
+	for _, written := range commits {
+		for _, c := range written {
+			if delete(unknown, c); !strings.Contains(there, c) { // two may have made the same one
+				t.Errorf("commit %s is lost", c)
+			}
+		}
+	}
+	if len(unknown) != 0 {
+		t.Errorf("nobody has written %v", unknown)
+	}
+	brings(t, l.store(project), w)
+}
+
+// An older state never replaces a newer one.
+func TestOlderState(t *testing.T) {
+	l := newLab(t)
+	project, w := l.repository("r"), newWork(t, "T1")
+	old := &work{state: &team.State{}, records: w.records[:len(w.records):len(w.records)]}
+	for _, r := range old.records {
+		old.state.Apply(r)
+	}
+	w.step(t)
+	newest := l.checkpoint(l.store(project), w)
+	if c := l.checkpoint(l.store(project), old); c.Written || c.Commit != newest.Commit || c.Seq != newest.Seq {
+		t.Errorf("%+v over %+v", c, newest)
+	}
+	brings(t, l.store(project), w)
+}
+
+// TestBesideOtherCommands: people and programs use the repository while checkpoints are written, and neither hinders the other.
+func TestBesideOtherCommands(t *testing.T) {
+	l := newLab(t)
+	project, w := l.repository("r"), newWork(t, "T1")
+	done := make(chan struct{})
+	var group sync.WaitGroup
+	for _, commands := range [][][]string{
+		{{"commit", "-q", "--allow-empty", "-m", "more"}, {"checkout", "-q", "-B", "topic"}, {"checkout", "-q", "main"}},
+		{{"pack-refs", "--all", "--prune"}, {"gc", "-q"}, {"repack", "-q", "-a", "-d"}},
+		{{"update-ref", "refs/heads/cadre/other", "main"}, {"update-ref", "-d", "refs/heads/cadre/other"}, {"branch", "-f", "cadre/demo@bob", "main"}},
+	} {
+		group.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-done:
+					if n < len(commands) {
+						t.Errorf("git %v hardly ran", commands)
+					}
+					return
+				default:
+				}
+				// These may meet each other's locks; a checkpoint's they must not.
+				if out, err := l.try(project, commands[n%len(commands)]...); err != nil && strings.Contains(out, "cadre/demo'") {
+					t.Errorf("git %v: %v\n%s", commands[n%len(commands)], err, out)
+				}
+			}
+		})
+	}
+	one, other := l.store(project), l.store(project)
+	written := 0
+	for n := range 30 {
+		w.step(t)
+		s := one
+		if n%2 == 1 {
+			s = other
+		}
+		if c := l.checkpoint(s, w); c.Written {
+			written++
+		}
+	}
+	close(done)
+	group.Wait()
+	if n := l.git(project, "rev-list", "--count", "cadre/demo"); n != fmt.Sprint(written) || written != 30 {
+		t.Errorf("%s commits of %d", n, written)
+	}
+	brings(t, l.store(project), w)
+	if out, err := l.try(project, "fsck", "--strict", "--no-dangling"); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// What a store knows of the branch may be gone by the time that it writes again.
+func TestBranchIsMovedAndRemoved(t *testing.T) {
+	l := newLab(t)
+	project, w := l.repository("r"), newWork(t, "T1")
+	s := l.store(project)
+	first := l.checkpoint(s, w)
+	w.step(t)
+	l.checkpoint(s, w)
+	l.git(project, "update-ref", "refs/heads/cadre/demo", first.Commit)
+	w.step(t)
+	l.checkpoint(s, w)
+	brings(t, s, w)
+	l.git(project, "branch", "-q", "-D", "cadre/demo")
+	l.git(project, "reflog", "expire", "--expire=all", "--all")
+	l.git(project, "gc", "-q", "--prune=now")
+	w.step(t)
+	l.checkpoint(s, w)
+	brings(t, s, w)
+	if n := l.git(project, "rev-list", "--count", "cadre/demo"); n != "1" {
+		t.Errorf("%s commits", n)
+	}
+}
+
+// A branch in the way is named, and never overwritten.
+func TestBranchesInTheWay(t *testing.T) {
+	for branch, says := range map[string]string{"cadre": "refs/heads/cadre", "cadre/demo": "none of cadre's", "cadre/demo/bob": "refs/heads/cadre/demo/bob"} {
+		l := newLab(t)
+		project := l.repository("r")
+		l.git(project, "branch", branch)
+		before := l.git(project, "rev-parse", branch)
+		if _, err := l.store(project).Write(t.Context(), newWork(t, "T1"), Beside{}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", branch, err)
+		}
+		if after := l.git(project, "rev-parse", branch); after != before {
+			t.Errorf("%s was moved", branch)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"cadre/internal/proc"
+)
+
+// folder keeps the last checkpoint in files, where there is no repository. Each file is replaced as a whole, and state.json last: it says how far the
+// other files count.
+type folder struct{ dir string }
+
+func (f *folder) place() string { return f.dir }
+
+func (f *folder) load(context.Context) (*tip, error) {
+	state, err := f.file(stateFile)
+	if err != nil || state == nil {
+		return nil, err
+	}
+	var tails [2][]byte
+	for n := range logs {
+		if tails[n], err = f.file(logs[n].file); err != nil {
+			return nil, err
+		}
+	}
+	i, failure := open(state, tails)
+	if failure != nil {
+		// Who wrote the next checkpoint may have been killed when the newest part of a log was already an older one.
+		if again, err := f.moved(state, tails); err != nil {
+			return nil, err
+		} else if again == nil {
+			return nil, &DamageError{f.dir, failure.Error()}
+		} else {
+			i = again
+		}
+	}
+	return &tip{fmt.Sprint(i.doc.Sequence, i.doc.History, i.doc.TeamID), i}, nil
+}
+
+// moved is the image with the parts that came after those it knows of in the place of the tails.
+func (f *folder) moved(state []byte, tails [2][]byte) (*image, error) {
+	for try := 1; try < 1<<len(logs); try++ {
+		both := tails
+		for n := range logs {
+			if try>>n&1 == 0 {
+				continue
+			}
+			parts, err := partsIn(state, n)
+			if err != nil {
+				return nil, nil
+			}
+			if both[n], err = f.file(partFile(n, parts+1)); err != nil {
+				return nil, err
+			}
+		}
+		if i, err := open(state, both); err == nil {
+			return i, nil
+		}
+	}
+	return nil, nil
+}
+
+func (f *folder) file(name string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(f.dir, filepath.FromSlash(name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+func (f *folder) read(_ context.Context, _ *tip, files []string) ([][]byte, error) {
+	texts := make([][]byte, len(files))
+	for i, name := range files {
+		var err error
+		if texts[i], err = f.file(name); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}
+
+func (f *folder) save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (string, error) {
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return "", err
+	}
+	lock, err := proc.NewLock(filepath.Join(f.dir, "lock"))
+	if errors.Is(err, proc.ErrHeld) {
+		return "", errMoved
+	} else if err != nil {
+		return "", err
+	}
+	defer lock.Unlock()
+	now, err := f.load(ctx)
+	if err != nil {
+		return "", err
+	}
+	if (now == nil) != (on == nil) || now != nil && now.id != on.id {
+		return "", errMoved
+	}
+	if fresh && now != nil { // another team's
+		for _, name := range []string{stateFile, logs[mailbox].stem, logs[tasks].stem} {
+			if err := os.RemoveAll(filepath.Join(f.dir, name)); err != nil {
+				return "", err
+			}
+		}
+	}
+	for _, name := range order(files) {
+		if err := f.put(name, files[name]); err != nil {
+			return "", fmt.Errorf("%s: %w", f.dir, err)
+		}
+	}
+	return fmt.Sprint(next.doc.Sequence, next.doc.History, next.doc.TeamID), nil
+}
+
+// order is that in which the files may be replaced one by one: older parts before the newest of their log, and state.json last.
+func order(files map[string][]byte) []string {
+	var parts, newest []string
+	for name := range files {
+		switch name {
+		case stateFile:
+		case logs[mailbox].file, logs[tasks].file:
+			newest = append(newest, name)
+		default:
+			parts = append(parts, name)
+		}
+	}
+	return append(append(parts, newest...), stateFile)
+}
+
+// put replaces one file durably.
+func (f *folder) put(name string, text []byte) error {
+	path := filepath.Join(f.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return err
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) { // any of them may be new
+		if err := syncFolder(dir); err != nil || len(dir) < len(f.dir) {
+			return err
+		}
+	}
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,210 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cadre/internal/team"
+)
+
+// shown is how many of the last messages come with a restored team: its own journal has none of them.
+const shown = 50
+
+// Restored is a team as a checkpoint has it.
+type Restored struct {
+	Checkpoint
+	State    *team.State
+	Messages []team.Message // the last of the mailbox, the oldest first
+	Redacted []string       // what was redacted and a member needs, in words for the user
+}
+
+// Command founds the team anew, as the beginning of a journal of its own; dir is where it works from now on, "" for where it did. What follows is a
+// checkpoint, so that the history that was lost cannot go on beside it.
+func (r *Restored) Command(id string, at team.Time, dir string) team.Command {
+	return team.Command{ID: id, Actor: team.User, At: at, Body: &team.RestoreTeam{From: r.State, Dir: dir}}
+}
+
+// Restore reads the newest checkpoint whole. What is damaged, or no checkpoint of this team, is refused with a [*DamageError], and
+// none at all with [ErrNone].
+func (s *Store) Restore(ctx context.Context) (*Restored, error) {
+	at, err := s.shelf.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if at == nil {
+		return nil, fmt.Errorf("%w of team %s: %s has none", ErrNone, s.team, s.shelf.place())
+	}
+	damage := func(format string, args ...any) error {
+		return &DamageError{s.shelf.place(), fmt.Sprintf(format, args...)}
+	}
+	var parts [2][]string
+	for n := range logs {
+		for i := range at.image.doc.Logs[n].Parts {
+			parts[n] = append(parts[n], partFile(n, i+1))
+		}
+	}
+	const enough = 4 // older parts of the mailbox, for the last messages
+	parts[mailbox] = parts[mailbox][max(0, len(parts[mailbox])-enough):]
+	r := &Restored{Checkpoint: s.describe(at)}
+	var closed []string
+	for n := range logs {
+		texts, err := s.shelf.read(ctx, at, parts[n])
+		if err != nil {
+			return nil, err
+		}
+		for i, text := range append(texts, at.image.tails[n]) {
+			name := append(parts[n], logs[n].file)[i]
+			if text == nil && i < len(parts[n]) {
+				return nil, damage("%s is missing", name)
+			}
+			found, err := lines(text, at.image.doc.Sequence)
+			if err != nil {
+				return nil, damage("%s, %v", name, err)
+			}
+			for _, l := range found {
+				if l.Task != nil {
+					closed = append(closed, string(l.Task))
+				}
+				r.Messages = append(r.Messages, l.sent()...)
+			}
+		}
+	}
+	r.Messages = slices.Clone(r.Messages[max(0, len(r.Messages)-shown):])
+	data, redacted, err := withoutMarks(at.image.doc.Restore)
+	if err != nil {
+		return nil, damage("%s: %v", stateFile, err)
+	}
+	r.Redacted = redacted
+	if r.State, err = state(at.image.doc.Sequence, data, closed); err != nil {
+		return nil, damage("%s: %v", stateFile, err)
+	}
+	if t := r.State.Team(); t.ID != at.image.doc.TeamID || t.Restored.ID != at.image.doc.History {
+		return nil, damage("%s names the team %s and holds the team %s", stateFile, at.image.doc.TeamID, t.ID)
+	} else if t.Name != s.team {
+		return nil, damage("it is of a team named %s", t.Name)
+	}
+	return r, nil
+}
+
+// state reads the state at that position.
+func state(position int64, data string, closed []string) (*team.State, error) {
+	var base struct {
+		Team struct{ Restored struct{ Seq int64 } }
+	}
+	if err := json.Unmarshal([]byte(data), &base); err != nil {
+		return nil, err
+	}
+	if base.Team.Restored.Seq < 0 || base.Team.Restored.Seq >= position {
+		return nil, fmt.Errorf("it covers %d records, and the team was restored after %d", position, base.Team.Restored.Seq)
+	}
+	return team.DecodeCheckpoint(position-base.Team.Restored.Seq, data, closed)
+}
+
+// line is one of a log: a record, as far as it is about messages or tasks, or a task that was closed.
+type line struct {
+	Seq    int64           `json:"seq"`
+	Task   json.RawMessage `json:"task"`
+	record *team.Record
+}
+
+func lines(text []byte, last int64) ([]line, error) {
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		return nil, fmt.Errorf("line %d: it has no end", bytes.Count(text, []byte("\n"))+1)
+	}
+	var found []line
+	before := int64(0)
+	for raw := range bytes.Lines(text) {
+		l, err := parse(string(raw))
+		if err == nil && (l.Seq < before || l.Seq > last) {
+			err = fmt.Errorf("record %d comes after %d, and the checkpoint ends at %d", l.Seq, before, last)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(found)+1, err)
+		}
+		before = l.Seq
+		found = append(found, l)
+	}
+	return found, nil
+}
+
+func parse(raw string) (line, error) {
+	var l line
+	if err := json.Unmarshal([]byte(raw), &l); err != nil {
+		return l, err
+	}
+	if l.Task != nil {
+		return l, nil
+	}
+	var err error
+	l.record, err = team.DecodeRecord(l.Seq, raw)
+	return l, err
+}
+
+// sent are the messages that were sent with a record.
+func (l *line) sent() []team.Message {
+	if l.record == nil {
+		return nil
+	}
+	var sent []team.Message
+	for _, e := range l.record.Events {
+		if e, ok := e.(*team.MessageSent); ok {
+			e.Message.SentAt = l.record.At
+			sent = append(sent, e.Message)
+		}
+	}
+	return sent
+}
+
+// withoutMarks takes the variables that were redacted out of the members' environments, so that those of whoever restores the team count, and says which
+// they were and where else something is missing that a session is started with.
+func withoutMarks(restore []byte) (data string, redacted []string, err error) {
+	if !bytes.Contains(restore, []byte(Mark)) {
+		return string(restore), nil, nil
+	}
+	var whole map[string]json.RawMessage
+	var members []map[string]json.RawMessage
+	if err := json.Unmarshal(restore, &whole); err != nil {
+		return "", nil, err
+	}
+	if err := json.Unmarshal(whole["members"], &members); err != nil {
+		return "", nil, err
+	}
+	for _, m := range members {
+		var name string
+		var env, args []string
+		for key, to := range map[string]any{"name": &name, "env": &env, "args": &args} {
+			if m[key] == nil {
+				continue
+			}
+			if err := json.Unmarshal(m[key], to); err != nil {
+				return "", nil, fmt.Errorf("a member's %s: %w", key, err)
+			}
+		}
+		kept := env[:0:0]
+		for _, v := range env {
+			if !strings.Contains(v, Mark) {
+				kept = append(kept, v)
+				continue
+			}
+			variable, _, _ := strings.Cut(v, "=")
+			redacted = append(redacted, fmt.Sprintf("%s of %s was redacted; set it in the environment that the team is resumed from", variable, name))
+		}
+		for _, arg := range args {
+			if strings.Contains(arg, Mark) {
+				redacted = append(redacted, fmt.Sprintf("an argument of %s was redacted: %s", name, arg))
+			}
+		}
+		if m["env"] != nil {
+			m["env"], _ = json.Marshal(kept)
+		}
+	}
+	if whole["members"], err = json.Marshal(members); err != nil {
+		return "", nil, err
+	}
+	all, err := json.Marshal(whole)
+	return string(all), redacted, err
+}
