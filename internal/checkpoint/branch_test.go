@@ -250,6 +250,7 @@ func TestBesideOtherCommands(t *testing.T) {
 	}
 	one, other := l.store(project), l.store(project)
 	written := 0
+	var commits []string
 	for n := range 30 {
 		w.step(t)
 		s := one
@@ -258,12 +259,13 @@ func TestBesideOtherCommands(t *testing.T) {
 		}
 		if c := l.checkpoint(s, w); c.Written {
 			written++
+			commits = append(commits, fmt.Sprint(c.Seq, " ", c.Commit))
 		}
 	}
 	close(done)
 	group.Wait()
 	if n := l.git(project, "rev-list", "--count", "cadre/demo"); n != fmt.Sprint(written) || written != 30 {
-		t.Errorf("%s commits of %d", n, written)
+		t.Errorf("%s commits of %d\nwritten:\n%s\nthere:\n%s\nreflog:\n%s", n, written, strings.Join(commits, "\n"), l.git(project, "log", "--reverse", "--format=%s %H %P", "cadre/demo"), l.git(project, "reflog", "cadre/demo"))
 	}
 	brings(t, l.store(project), w)
 	if out, err := l.try(project, "fsck", "--strict", "--no-dangling"); err != nil {

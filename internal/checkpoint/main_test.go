@@ -76,6 +76,7 @@ func (w *work) step(t testing.TB) {
 	w.do(t, "ann", &team.CompleteTask{Task: id, Result: "done"})
 	w.do(t, "ann", &team.SendMessage{To: "bob", Body: "Task " + id + " is done, and this is what I found in it."})
 	w.do(t, team.Host("h1"), &team.ReceiveMessages{Member: "bob"})
+	w.do(t, "lead", &team.ReceiveMessages{Member: "lead"})
 }
 
 func (w *work) View(see func(*team.State)) {

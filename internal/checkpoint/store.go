@@ -152,7 +152,7 @@ func (s *Store) Write(ctx context.Context, source Source, beside Beside) (Checkp
 		}
 		switch {
 		case errors.Is(err, errMoved):
-		case known != nil && !permanent(err): // what it knew may be gone: the branch was moved or removed, and swept up
+		case known != nil: // what it knew may be gone: the branch was moved or removed, and swept up
 			continue
 		default:
 			return Checkpoint{}, fmt.Errorf("checkpoint of team %s: %w", s.team, err)
@@ -163,11 +163,6 @@ func (s *Store) Write(ctx context.Context, source Source, beside Beside) (Checkp
 		case <-time.After(pause):
 		}
 	}
-}
-
-func permanent(err error) bool {
-	var damage *DamageError
-	return errors.Is(err, ErrForked) || errors.Is(err, ErrTaken) || errors.Is(err, context.Canceled) || errors.As(err, &damage)
 }
 
 // write tries once, on the tip that it knows or finds.

@@ -1,0 +1,387 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"cadre/internal/desk"
+	"cadre/internal/home"
+	"cadre/internal/team"
+)
+
+// memory is a shelf without a disk, for histories by the thousand.
+type memory struct {
+	files map[string][]byte
+	tip   *tip
+}
+
+func (m *memory) place() string { return "memory" }
+
+func (m *memory) load(context.Context) (*tip, error) {
+	if m.files == nil {
+		return nil, nil
+	}
+	i, err := open(m.files[stateFile], [2][]byte{m.files[logs[mailbox].file], m.files[logs[tasks].file]})
+	return &tip{fmt.Sprint(i.doc.Sequence), i}, err
+}
+
+func (m *memory) save(_ context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (string, error) {
+	if fresh {
+		m.files = map[string][]byte{}
+	}
+	for name, text := range files {
+		m.files[name] = slices.Clone(text)
+	}
+	return fmt.Sprint(next.doc.Sequence), nil
+}
+
+func (m *memory) read(_ context.Context, _ *tip, files []string) (texts [][]byte, err error) {
+	for _, name := range files {
+		texts = append(texts, m.files[name])
+	}
+	return texts, nil
+}
+
+// draw sends a random command that is often sensible.
+func draw(t *rapid.T, w *work) {
+	name := rapid.SampledFrom([]string{"lead", "ann", "bob", "bob", "cy"})
+	actor := rapid.SampledFrom([]string{team.User, "lead", "ann", "bob", team.Host("h1"), team.Host("h1")}).Draw(t, "actor")
+	count := 0
+	for ; ; count++ {
+		if _, ok := w.state.Task(fmt.Sprint(count + 1)); !ok {
+			break
+		}
+	}
+	task := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint(rapid.IntRange(1, count+1).Draw(t, "task")) })
+	tasks := rapid.SliceOfNDistinct(task, 0, 2, rapid.ID)
+	word := rapid.SampledFrom([]string{"x", "some words", "ä😀\"\\\n<&>", "bad\xff", strings.Repeat("long ", 2000)})
+	some := rapid.Bool()
+	ahead := func() team.Time {
+		return w.state.Team().UpdatedAt + team.Time(rapid.IntRange(1, 100_000).Draw(t, "ahead"))
+	}
+	bodies := []func() team.Body{
+		func() team.Body {
+			return &team.CreateTask{Subject: word.Draw(t, "subject")[:1], Description: word.Draw(t, "text"), BlockedBy: tasks.Draw(t, "blocked"),
+				Metadata: map[string]json.RawMessage{"k": json.RawMessage(` {"a": [1 ,"<2>"]}`)}}
+		},
+		func() team.Body { return &team.ClaimTask{Task: task.Draw(t, "task"), Member: name.Draw(t, "member")} },
+		func() team.Body { return &team.ClaimTask{Member: name.Draw(t, "member")} },
+		func() team.Body {
+			return &team.CompleteTask{Task: task.Draw(t, "task"), Member: name.Draw(t, "member"), Result: word.Draw(t, "result")}
+		},
+		func() team.Body {
+			return &team.FailTask{Task: task.Draw(t, "task"), Member: name.Draw(t, "member"), Reason: "no"}
+		},
+		func() team.Body { return &team.ReleaseTask{Task: task.Draw(t, "task"), Member: name.Draw(t, "member")} },
+		func() team.Body { return &team.DeleteTask{Task: task.Draw(t, "task")} },
+		func() team.Body {
+			return &team.UpdateTask{Task: task.Draw(t, "task"), Metadata: map[string]json.RawMessage{"late": json.RawMessage("1")}, AddBlocks: tasks.Draw(t, "blocks"), RemoveBlockedBy: tasks.Draw(t, "free")}
+		},
+		func() team.Body { return &team.SendMessage{To: name.Draw(t, "to"), Body: word.Draw(t, "text")} },
+		func() team.Body { return &team.Broadcast{Body: word.Draw(t, "text")} },
+		func() team.Body {
+			return &team.ReceiveMessages{Member: name.Draw(t, "member"), Max: rapid.IntRange(0, 2).Draw(t, "most")}
+		},
+		func() team.Body { return &team.SpawnMember{Name: "cy", Agent: team.Shell, Env: []string{"A=b"}} },
+		func() team.Body { return &team.AttachMember{Member: name.Draw(t, "member")} },
+		func() team.Body {
+			return &team.ReportStarted{Member: name.Draw(t, "member"), Session: word.Draw(t, "session")[:1]}
+		},
+		func() team.Body {
+			return &team.ReportUsage{Member: name.Draw(t, "member"), Task: task.Draw(t, "task"), Usage: team.Usage{InputTokens: 7}}
+		},
+		func() team.Body {
+			return &team.DetachMember{Member: name.Draw(t, "member"), Reason: "r", Fresh: some.Draw(t, "fresh")}
+		},
+		func() team.Body { return &team.ReportFailed{Member: "cy", Reason: "r"} },
+		func() team.Body {
+			return &team.SubmitPlan{Member: "bob", Plan: word.Draw(t, "plan"), Deadline: ahead()}
+		},
+		func() team.Body {
+			return &team.RequestPermission{Member: "bob", Tool: "Bash", Input: "{}", Deadline: ahead()}
+		},
+		func() team.Body { return &team.RequestShutdown{Member: "cy", Deadline: ahead()} },
+		func() team.Body { return &team.SetBudget{Budget: team.Budget{Tokens: 1000}} },
+		func() team.Body { return &team.SetMode{Member: "bob", Mode: "plan"} },
+		func() team.Body {
+			return &team.RejectByHook{Hook: "TaskCompleted", Member: "bob", Task: task.Draw(t, "task"), Feedback: "no"}
+		},
+	}
+	w.try(actor, rapid.SampledFrom(bodies).Draw(t, "body")())
+}
+
+// TestAnyHistoryComesBack: whatever a team did, and whenever checkpoints were made of it, the last one brings it back as it is; and what goes on from
+// there, in a new journal, does too.
+func TestAnyHistoryComesBack(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		shelf := &memory{}
+		s := &Store{team: "demo", shelf: shelf}
+		w := newWork(t, "T1")
+		for life := range rapid.IntRange(1, 3).Draw(rt, "lives") {
+			for range rapid.IntRange(0, 6).Draw(rt, "checkpoints") {
+				for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+					draw(rt, w)
+				}
+				if rapid.Bool().Draw(rt, "anew") {
+					s = &Store{team: "demo", shelf: shelf}
+				}
+				if _, err := s.Write(t.Context(), w, Beside{}); err != nil {
+					rt.Fatal(err)
+				}
+				brings(t, s, w)
+			}
+			if shelf.files == nil {
+				continue
+			}
+			r, err := s.Restore(t.Context())
+			if err != nil {
+				rt.Fatal(err)
+			}
+			d, err := team.Decide(&team.State{}, r.Command(fmt.Sprint("restore", life), r.At+1, ""))
+			if err != nil {
+				rt.Fatal(err)
+			}
+			w = &work{state: &team.State{}, records: []*team.Record{d.Record}, sent: 1000 * (life + 1)}
+			w.state.Apply(d.Record)
+		}
+	})
+}
+
+// TestLostFolder: the folder of a team is lost, and the team comes back on a disk from its branch.
+func TestLostFolder(t *testing.T) {
+	l := newLab(t)
+	project, w := l.repository("r"), newWork(t, "T1")
+	for range 60 {
+		w.step(t)
+	}
+	w.do(t, "bob", &team.ClaimTask{Task: "1"})
+	w.do(t, "lead", &team.SendMessage{To: "bob", Body: "unread"})
+	s := l.store(project)
+	l.checkpoint(s, w)
+	r := brings(t, s, w)
+	if n := len(r.Messages); n != shown || r.Messages[n-1].Body != "unread" || r.Messages[n-1].SentAt == 0 {
+		t.Errorf("%d messages, the last %+v", n, r.Messages[n-1])
+	}
+
+	h := home.Home{Root: filepath.Join(l.dir, "home")}
+	if err := h.Create("demo", []team.Command{r.Command("restored-1", r.At+1000, project)}); err != nil {
+		t.Fatal(err)
+	}
+	j, _, err := h.Open("demo", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := desk.Open(t.Context(), j, desk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	d.View(func(s *team.State) {
+		bob, _ := s.Member("bob")
+		if bob.Status != team.Spawning || bob.Session != "5e551011" || bob.Host != "" || bob.Prompt == "" || !bob.Plan.Required || bob.Incarnation < 2 {
+			t.Errorf("bob is %+v", bob)
+		}
+		task, _ := s.Task("1")
+		if task.Status != team.Pending || task.Owner != "bob" || task.Fence < 2 {
+			t.Errorf("his task is %+v", task)
+		}
+		if mail := s.Inbox("bob"); len(mail) != 1 || mail[0].Body != "unread" {
+			t.Errorf("his mail: %+v", mail)
+		}
+		if s.Count(team.Completed) != 60 || s.Team().Dir != project || s.Team().Goal == "" {
+			t.Errorf("%d completed in %s", s.Count(team.Completed), s.Team().Dir)
+		}
+	})
+	// It goes on, and so do its checkpoints.
+	receipt, err := d.Do(t.Context(), team.Command{Actor: "lead", Body: &team.SendMessage{To: "bob", Body: "welcome back"}})
+	if err != nil || receipt.Record.Events[0].(*team.MessageSent).Message.Seq <= r.State.MessageSeq()+1 {
+		t.Errorf("%+v, %v", receipt, err)
+	}
+	c, err := l.store(project).Write(t.Context(), d, Beside{})
+	if err != nil || c.Seq != r.Seq+2 || c.History != "restored-1" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	// The history that it was restored from must not.
+	w.step(t)
+	if _, err := s.Write(t.Context(), w, Beside{}); !errors.Is(err, ErrForked) {
+		t.Errorf("the lost history writes: %v", err)
+	}
+	again, err := l.store(project).Restore(t.Context())
+	if err != nil || again.State.Team().Restored.Seq != r.Seq {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if n := l.git(project, "rev-list", "--count", "cadre/demo"); n != "2" {
+		t.Errorf("%s commits", n)
+	}
+}
+
+// A later team of the same name has the branch after the earlier one, and the commits of that stay below it.
+func TestNameIsGivenAgain(t *testing.T) {
+	l := newLab(t)
+	project, first, second := l.repository("r"), newWork(t, "T1"), newWork(t, "T2")
+	for range 60 {
+		first.step(t)
+	}
+	s := l.store(project)
+	l.checkpoint(s, first)
+	if _, err := l.store(project).Write(t.Context(), second, Beside{}); !errors.Is(err, ErrTaken) {
+		t.Errorf("of two that are at work: %v", err)
+	}
+	first.do(t, team.User, &team.SetStatus{Status: team.TeamAborted})
+	l.checkpoint(s, first)
+	other := l.store(project)
+	l.checkpoint(other, second)
+	brings(t, other, second)
+	if files := l.git(project, "ls-tree", "-r", "--name-only", "cadre/demo"); strings.Count(files, "\n") != 2 {
+		t.Errorf("left of the first:\n%s", files)
+	}
+	if n := l.git(project, "rev-list", "--count", "cadre/demo"); n != "3" {
+		t.Errorf("%s commits", n)
+	}
+}
+
+// TestDamage: whatever is wrong with a checkpoint, it is said and nothing is restored.
+func TestDamage(t *testing.T) {
+	w := newWork(t, "T1")
+	for range 120 {
+		w.step(t)
+	}
+	good := &memory{}
+	s := &Store{team: "demo", shelf: good}
+	if _, err := s.Write(t.Context(), w, Beside{}); err != nil {
+		t.Fatal(err)
+	}
+	brings(t, s, w)
+	part := partFile(tasks, 1)
+	if good.files[part] == nil || good.files[partFile(mailbox, 1)] == nil {
+		t.Fatalf("there are no older parts, only %d files", len(good.files))
+	}
+	replaced := func(file, from, to string) func(map[string][]byte) {
+		return func(files map[string][]byte) {
+			text := strings.Replace(string(files[file]), from, to, 1)
+			if text == string(files[file]) {
+				t.Errorf("%s has no %s", file, from)
+			}
+			files[file] = []byte(text)
+		}
+	}
+	for what, c := range map[string]struct {
+		damage func(map[string][]byte)
+		says   string
+	}{
+		"a part is gone":        {func(f map[string][]byte) { delete(f, part) }, part + " is missing"},
+		"a part is cut":         {func(f map[string][]byte) { f[part] = f[part][:len(f[part])-9] }, part},
+		"a part is not JSON":    {replaced(part, `{"seq"`, `("seq"`), part + ", line 1"},
+		"a part is of later":    {replaced(part, `{"seq":6`, `{"seq":699999`), "the checkpoint ends at"},
+		"a log is cut":          {func(f map[string][]byte) { f["mailbox.log"] = f["mailbox.log"][:10] }, "mailbox.log has 10 bytes"},
+		"a log is changed":      {replaced("tasks.jsonl", "done", "fine"), "tasks.jsonl was damaged"},
+		"the state is cut":      {func(f map[string][]byte) { f[stateFile] = f[stateFile][:900] }, stateFile + " cannot be read"},
+		"the state is changed":  {replaced(stateFile, `"incarnation":1`, `"incarnation":7`), "digest"},
+		"the head is changed":   {replaced(stateFile, `"team_id": "T1"`, `"team_id": "T9"`), "names the team T9"},
+		"it covers less":        {replaced(stateFile, `"checkpoint_sequence": 6`, `"checkpoint_sequence": 5`), "the checkpoint ends at"},
+		"it is of later":        {replaced(stateFile, `"version": "1.0"`, `"version": "2.0"`), "update cadre"},
+		"it is something else":  {func(f map[string][]byte) { f[stateFile] = []byte(`{"name":"x"}`) }, "none of cadre's"},
+		"it is of another team": {func(f map[string][]byte) {}, "a team named demo"},
+	} {
+		bad := &memory{files: map[string][]byte{}}
+		for name, text := range good.files {
+			bad.files[name] = slices.Clone(text)
+		}
+		c.damage(bad.files)
+		name := "demo"
+		if what == "it is of another team" {
+			name = "other"
+		}
+		var damage *DamageError
+		if r, err := (&Store{team: name, shelf: &wrapped{bad}}).Restore(t.Context()); !errors.As(err, &damage) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, %v", what, r, err)
+		}
+	}
+}
+
+// wrapped gives the errors of load the form that real shelves give them.
+type wrapped struct{ *memory }
+
+func (w *wrapped) load(ctx context.Context) (*tip, error) {
+	i, err := open(w.files[stateFile], [2][]byte{w.files[logs[mailbox].file], w.files[logs[tasks].file]})
+	if err != nil {
+		return nil, &DamageError{w.place(), err.Error()}
+	}
+	return &tip{"", i}, nil
+}
+
+// TestFolder: outside of a repository the same files are kept beside the team.
+func TestFolder(t *testing.T) {
+	l := newLab(t)
+	project := filepath.Join(l.dir, "plain")
+	l.write(filepath.Join(project, "a.txt"), "")
+	s, w := l.store(project), newWork(t, "T1")
+	if !strings.Contains(s.Notice(), "not in a git repository") || !strings.Contains(s.Notice(), filepath.Join(l.dir, "own", "checkpoint")) {
+		t.Error(s.Notice())
+	}
+	if _, err := s.Latest(t.Context()); !errors.Is(err, ErrNone) {
+		t.Error(err)
+	}
+	other := l.store(project)
+	for n := range 150 {
+		w.step(t)
+		if n%2 == 0 {
+			s, other = other, s
+		}
+		if c := l.checkpoint(s, w); !c.Written || c.Commit != "" {
+			t.Errorf("%+v", c)
+		}
+		if n%20 == 0 {
+			brings(t, s, w)
+		}
+	}
+	brings(t, s, w)
+	if _, err := os.Stat(filepath.Join(l.dir, "own", "checkpoint", filepath.FromSlash(partFile(mailbox, 1)))); err != nil {
+		t.Error(err)
+	}
+	fresh := newWork(t, "T2")
+	w.do(t, team.User, &team.SetStatus{Status: team.TeamAborted})
+	l.checkpoint(s, w)
+	l.checkpoint(other, fresh)
+	brings(t, s, fresh)
+}
+
+// TestSize: state.json of a team like the ones of every day is small, and what is done does not make it grow.
+func TestSize(t *testing.T) {
+	w := newWork(t, "T1")
+	for _, name := range []string{"cy", "dan", "eve", "fay"} {
+		w.do(t, "lead", &team.SpawnMember{Name: name, Agent: "claude", Prompt: strings.Repeat("Do good work. ", 200)})
+	}
+	for n := range 20 {
+		w.do(t, "lead", &team.CreateTask{Subject: "open", Description: strings.Repeat("what to do ", 50)})
+		w.do(t, "lead", &team.SendMessage{To: "cy", Body: strings.Repeat(fmt.Sprint(n), 400)})
+	}
+	shelf := &memory{}
+	s := &Store{team: "demo", shelf: shelf}
+	size := func() int {
+		if _, err := s.Write(t.Context(), w, Beside{}); err != nil {
+			t.Fatal(err)
+		}
+		return len(shelf.files[stateFile])
+	}
+	first := size()
+	if first > 50<<10 {
+		t.Errorf("it has %d bytes", first)
+	}
+	const closed = 300
+	for range closed {
+		w.step(t)
+	}
+	if grown := size() - first; grown > closed*16 {
+		t.Errorf("%d tasks that were done made it grow by %d bytes", closed, grown)
+	}
+}
