@@ -20,13 +20,14 @@ type branch struct {
 	repo string // the folder that all its work trees have in common
 	name string // cadre/TEAM
 	dir  string // in the tree
+	null string // the id of no object, in the format of the repository
 
 	once   sync.Once
 	author string // name and mail address
 }
 
-func newBranch(procs *proc.Register, repo, team string) *branch {
-	return &branch{git: git{procs, []string{"--git-dir=" + repo}}, repo: repo, name: "cadre/" + team, dir: ".claude/teams/" + team}
+func newBranch(procs *proc.Register, repo repository, team string) *branch {
+	return &branch{git: git{procs, []string{"--git-dir=" + repo.dir}}, repo: repo.dir, name: "cadre/" + team, dir: ".claude/teams/" + team, null: strings.Repeat("0", repo.digits)}
 }
 
 func (b *branch) place() string { return "the branch " + b.name + " of " + b.repo }
@@ -112,8 +113,9 @@ func (b *branch) objects(ctx context.Context, specs ...string) ([]*object, error
 	return found, nil
 }
 
-// save commits the files on top of on, and moves the branch there if it is still at on: fast-import writes all objects first, and refuses to move a branch to a
-// commit that does not have the present one among its ancestors.
+// save commits the files on top of on, and moves the branch there if it is still at on. The commit is made on a branch of no member, which is taken
+// back before it is there: fast-import would look itself whether it may move the right one, but beside a running git gc it has been seen to
+// move it when it must not. update-ref looks while it holds the lock.
 func (b *branch) save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (string, error) {
 	b.once.Do(func() { b.author = b.identity(ctx) })
 	var in bytes.Buffer
@@ -122,7 +124,7 @@ func (b *branch) save(ctx context.Context, on *tip, next *image, files map[strin
 		in.Write(text)
 		in.WriteByte('\n')
 	}
-	fmt.Fprintf(&in, "feature done\ncommit %s\nmark :1\n", b.ref())
+	fmt.Fprintf(&in, "feature done\ncommit %s@_\nmark :1\n", b.ref())
 	for _, role := range []string{"author", "committer"} {
 		fmt.Fprintf(&in, "%s %s %d +0000\n", role, b.author, max(0, int64(next.doc.Updated)/1000))
 	}
@@ -137,18 +139,27 @@ func (b *branch) save(ctx context.Context, on *tip, next *image, files map[strin
 		fmt.Fprintf(&in, "M 100644 inline %s/%s\n", b.dir, name)
 		data(files[name])
 	}
-	in.WriteString("get-mark :1\ndone\n")
+	fmt.Fprintf(&in, "get-mark :1\nreset %s@_\nfrom %s\n\ndone\n", b.ref(), b.null)
 	out, err := b.git.run(ctx, in.Bytes(), "fast-import", "--quiet", "--done", "--date-format=raw")
+	id, old := strings.TrimSpace(string(out)), b.null
+	if on != nil {
+		old = on.id
+	}
+	if err == nil {
+		_, err = b.git.run(ctx, nil, "update-ref", "-m", "checkpoint", b.ref(), id, old)
+	}
 	var refused *refusal
 	switch {
-	case errors.As(err, &refused) && (strings.Contains(refused.words, "Not updating") || strings.Contains(refused.words, "but expected") ||
-		strings.Contains(refused.words, "reference already exists") || strings.Contains(refused.words, ".lock': File exists")):
-		return "", fmt.Errorf("%w: %s", errMoved, refused.words)
+	case errors.As(err, &refused) && slices.ContainsFunc(collisions, func(words string) bool { return strings.Contains(refused.words, words) }):
+		return "", fmt.Errorf("%w: %w", errMoved, err)
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", b.place(), err)
 	}
-	return strings.TrimSpace(string(out)), nil
+	return id, nil
 }
+
+// collisions are what git says when somebody else writes at the same time: the branch moved, a lock is held, a folder was just swept away.
+var collisions = []string{"but expected", "reference already exists", "unable to resolve reference", ".lock': File exists", "unable to create temporary file"}
 
 func message(i *image) string {
 	q := i.doc.Queue

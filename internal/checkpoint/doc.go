@@ -20,9 +20,10 @@
 // # How one is written
 //
 //	load the tip ─▶ does it cover us? ─yes▶ done
-//	      ▲              │no
-//	      │              ▼
-//	      └─moved── render what is new ─▶ one git fast-import: objects, then the branch, if it is still where it was
+//	     ▲               │no
+//	     │               ▼
+//	     │         render what is new ─▶ git fast-import: the commit ─▶ git update-ref: the branch, if it is still where it was
+//	     └──────────────────────────────────moved──────────────────────────────┘
 //
 // # Guarantees
 //

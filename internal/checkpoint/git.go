@@ -66,20 +66,30 @@ func environment(env []string) []string {
 	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")
 }
 
+// repository is where a project is kept.
+type repository struct {
+	dir    string // that all its work trees have in common
+	digits int    // of the ids of its objects
+}
+
 // find returns the repository of a directory. Where there is none why says so; an error means that nobody knows.
-func find(ctx context.Context, procs *proc.Register, dir string) (repo, why string, err error) {
+func find(ctx context.Context, procs *proc.Register, dir string) (repo repository, why string, err error) {
 	if _, err := proc.Find("git"); err != nil {
-		return "", "git is not installed", nil
+		return repo, "git is not installed", nil
 	}
-	out, err := git{procs, []string{"-C", dir}}.run(ctx, nil, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	out, err := git{procs, []string{"-C", dir}}.run(ctx, nil, "rev-parse", "--show-object-format", "--path-format=absolute", "--git-common-dir")
 	var refused *refusal
 	switch {
 	case errors.As(err, &refused) && strings.Contains(refused.words, "not a git repository"):
-		return "", dir + " is not in a git repository", nil
+		return repo, dir + " is not in a git repository", nil
 	case errors.As(err, &refused):
-		return "", refused.words, nil
+		return repo, refused.words, nil
 	case err != nil:
-		return "", "", err
+		return repo, "", err
 	}
-	return strings.TrimSuffix(string(out), "\n"), "", nil
+	format, common, _ := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
+	if repo = (repository{common, 40}); format == "sha256" {
+		repo.digits = 64
+	}
+	return repo, "", nil
 }

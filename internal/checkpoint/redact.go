@@ -12,7 +12,7 @@ import (
 // Mark stands where a likely secret was.
 const Mark = "[redacted]"
 
-const secretWord = `(?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|_key|_pwd|_auth|credentials?)`
+const secretWord = `(?:token|secret|passw(?:or)?d|passphrase|api[ _-]?key|access[ _-]?key|private[ _-]?key|_key|_pwd|_auth|credentials?)`
 
 var (
 	// Secrets that are known by their own shape.

@@ -287,7 +287,7 @@ func TestDamage(t *testing.T) {
 		"the state is cut":      {func(f map[string][]byte) { f[stateFile] = f[stateFile][:900] }, stateFile + " cannot be read"},
 		"the state is changed":  {replaced(stateFile, `"incarnation":1`, `"incarnation":7`), "digest"},
 		"the head is changed":   {replaced(stateFile, `"team_id": "T1"`, `"team_id": "T9"`), "names the team T9"},
-		"it covers less":        {replaced(stateFile, `"checkpoint_sequence": 6`, `"checkpoint_sequence": 5`), "the checkpoint ends at"},
+		"it covers less":        {replaced(stateFile, `"checkpoint_sequence": 7`, `"checkpoint_sequence": 6`), "the checkpoint ends at"},
 		"it is of later":        {replaced(stateFile, `"version": "1.0"`, `"version": "2.0"`), "update cadre"},
 		"it is something else":  {func(f map[string][]byte) { f[stateFile] = []byte(`{"name":"x"}`) }, "none of cadre's"},
 		"it is of another team": {func(f map[string][]byte) {}, "a team named demo"},
@@ -303,7 +303,7 @@ func TestDamage(t *testing.T) {
 		}
 		var damage *DamageError
 		if r, err := (&Store{team: name, shelf: &wrapped{bad}}).Restore(t.Context()); !errors.As(err, &damage) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, %v", what, r, err)
+			t.Errorf("%s: restored %t, %v", what, r != nil, err)
 		}
 	}
 }

@@ -1,0 +1,113 @@
+package checkpoint
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/team"
+)
+
+// BenchmarkCheckpoint measures a checkpoint after one more task, against git's own plumbing for the same bytes: three files, the four trees that they are in, a
+// commit, and the branch. The ratio must be at most 3.
+func BenchmarkCheckpoint(b *testing.B) {
+	l := newLab(b)
+	project, w := l.repository("r"), newWork(b, "T1")
+	s := l.store(project)
+	l.checkpoint(s, w)
+	var ours, plumbing time.Duration
+	parent := ""
+	for b.Loop() {
+		w.step(b)
+		start := time.Now()
+		c := l.checkpoint(s, w)
+		ours += time.Since(start)
+		files := map[string]string{}
+		for _, name := range []string{stateFile, logs[mailbox].file, logs[tasks].file} {
+			// one byte more, or it would be there already
+			files[name] = l.git(project, "cat-file", "blob", c.Commit+":.claude/teams/demo/"+name) + fmt.Sprint(len(w.records))
+		}
+		start = time.Now()
+		parent = bare(b, project, files, parent)
+		plumbing += time.Since(start)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(ours.Microseconds())/float64(b.N)/1000, "ms/checkpoint")
+	b.ReportMetric(float64(plumbing.Microseconds())/float64(b.N)/1000, "ms/plumbing")
+	b.ReportMetric(float64(ours)/float64(plumbing), "times-plumbing")
+}
+
+// bare commits the files by plumbing alone and returns the commit.
+func bare(b *testing.B, dir string, files map[string]string, parent string) string {
+	git := func(input string, args ...string) string {
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "core.fsync=committed"}, args...)...)
+		cmd.Env = environment(os.Environ())
+		cmd.Stdin = strings.NewReader(input)
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		out, err := cmd.Output()
+		if err != nil {
+			b.Fatalf("git %v: %v\n%s", args, err, errs.String())
+		}
+		return strings.TrimSpace(string(out))
+	}
+	var listing strings.Builder
+	for _, name := range []string{logs[mailbox].file, stateFile, logs[tasks].file} {
+		fmt.Fprintf(&listing, "100644 blob %s\t%s\n", git(files[name], "hash-object", "-w", "--stdin"), name)
+	}
+	tree := git(listing.String(), "mktree")
+	for _, name := range []string{"demo", "teams", ".claude"} {
+		tree = git(fmt.Sprintf("040000 tree %s\t%s\n", tree, name), "mktree")
+	}
+	args := []string{"commit-tree", tree, "-m", "checkpoint"}
+	if parent != "" {
+		args = append(args, "-p", parent)
+	}
+	commit := git("", args...)
+	git("", "update-ref", "refs/heads/bare", commit, parent)
+	return commit
+}
+
+// BenchmarkThousandth measures the checkpoints around the 1,000th against the first ones, each after one more message. The ratio must be about 1.
+func BenchmarkThousandth(b *testing.B) {
+	const some, total = 50, 1000
+	for b.Loop() {
+		l := newLab(b)
+		project, w := l.repository("r"), newWork(b, "T1")
+		s := l.store(project)
+		var first, last time.Duration
+		for n := range total {
+			w.do(b, "ann", &team.SendMessage{To: "bob", Body: strings.Repeat(fmt.Sprint("message ", n, " "), 20)})
+			w.do(b, team.Host("h1"), &team.ReceiveMessages{Member: "bob"})
+			start := time.Now()
+			l.checkpoint(s, w)
+			if took := time.Since(start); n < some {
+				first += took
+			} else if n >= total-some {
+				last += took
+			}
+		}
+		b.ReportMetric(float64(first.Microseconds())/some/1000, "ms/first")
+		b.ReportMetric(float64(last.Microseconds())/some/1000, "ms/1000th")
+		b.ReportMetric(float64(last)/float64(first), "times-first")
+	}
+}
+
+// BenchmarkRender measures what is not git's: state.json and the logs of a team of 10,000 open tasks.
+func BenchmarkRender(b *testing.B) {
+	w := newWork(b, "T1")
+	for n := range 10_000 {
+		w.do(b, "lead", &team.CreateTask{Subject: fmt.Sprint("task ", n), Description: "what to do about the token of the parser"})
+	}
+	s := &Store{team: "demo", shelf: &memory{}}
+	for b.Loop() {
+		w.do(b, "lead", &team.SendMessage{To: "ann", Body: "more"})
+		if _, err := s.Write(b.Context(), w, Beside{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

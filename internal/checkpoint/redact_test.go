@@ -1,0 +1,139 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"cadre/internal/team"
+)
+
+// secrets are of the shapes that are known, put together so that nobody takes this file for a leak.
+var secrets = []string{
+	"sk-" + "ant-api03-Zx81kfQw0Lm2Np4Rs6Tv", "sk-" + "proj-abcdefghijklmnopqrstuv", "gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a", "github" + "_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz",
+	"gl" + "pat-abcdEFGH1234ijklMNOP", "AK" + "IAIOSFODNN7EXAMPLE", "xo" + "xb-123456789012-abcdefABCDEF", "AI" + "zaSyA1234567890abcdefghijklmnopqrstu", "np" + "m_abcdefghijklmnopqrstuvwxyz0123456789",
+	"ey" + "JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLW9mLWl0",
+}
+
+func TestRedact(t *testing.T) {
+	for _, secret := range secrets {
+		for _, around := range []string{"%s", "it is %s.", "key=%s", "\"%s\",", "(%s)", "curl -H 'X-Key: %s' x"} {
+			if got := Redact(fmt.Sprintf(around, secret)); strings.Contains(got, secret[4:]) || !strings.Contains(got, Mark) {
+				t.Errorf("%s in %q gives %q", secret, around, got)
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"export DEPLOY_TOKEN=abc; make":                   "export DEPLOY_TOKEN=[redacted]; make",
+		"PASSWORD=hunter2":                                "PASSWORD=[redacted]",
+		"PASSWORD=\"two words\" x":                        "PASSWORD=[redacted] x",
+		"DB_PASSWD='x y' make":                            "DB_PASSWD=[redacted] make",
+		"password: hunter2":                               "password: [redacted]",
+		`{"password":"hunter2!","user":"ann"}`:            `{"password":"[redacted]","user":"ann"}`,
+		"the API key is 9f8e7d6c5b4a39281706f5e4d3c2b1a0": "the API key is [redacted]",
+		"Authorization: Bearer abc123def456":              "Authorization: Bearer [redacted]",
+		"curl -H \"authorization: token 1234abcd\" url":   "curl -H \"authorization: token [redacted]\" url",
+		"bearer 0123456789abcdef":                         "bearer [redacted]",
+		"postgres://ann:s3cr3t@db:5432/x":                 "postgres://ann:[redacted]@db:5432/x",
+		"a\n-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----\nb": "a\n[redacted]\nb",
+		"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz":                             "[redacted]",
+	} {
+		if got := Redact(text); got != want {
+			t.Errorf("%q gives %q, not %q", text, got, want)
+		}
+	}
+	for _, text := range []string{
+		"", "Fix the token parser in lexer.go", "the secret: rotate it weekly", "TOKEN=$TOKEN make", "PASSWORD=${DB_PASSWORD}", "token: <your token>", "if token == other", "max_tokens=4096",
+		"bearer authentication is used", "task-abcdefghijklmnopqrst", "basic understanding", "https://example.org/a:b@c", "the monkey=1", "3f602cac25910858092307df6abec12a385b07f1", "password policy", "see internal/token/parser_test.go",
+		"skip the key exchange", "tokens are counted", "sort by primary key",
+	} {
+		if got := Redact(text); got != text {
+			t.Errorf("%q gives %q", text, got)
+		}
+	}
+}
+
+func TestRedactJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"body":"PASSWORD=hunter2\n"}`:                                                  `{"body":"PASSWORD=[redacted]\n"}`,
+		`{"env":["A=b","MY_TOKEN=abc"]}`:                                                 `{"env":["A=b","MY_TOKEN=[redacted]"]}`,
+		`{"args":["--api-key","abc","--verbose"]}`:                                       `{"args":["--api-key","[redacted]","--verbose"]}`,
+		`{"metadata":{"api_token":"abc","n":1,"id":"` + secrets[0] + `"},"owner":"ann"}`: `{"metadata":{"api_token":"[redacted]","n":1,"id":"[redacted]"},"owner":"ann"}`,
+		`{"text":"\u0073k-abcdefghijklmnopqrstuv <&>"}`:                                  `{"text":"[redacted] <&>"}`,
+		`{"name":"` + secrets[2] + `","description":"` + secrets[2] + `"}`:               `{"name":"` + secrets[2] + `","description":"[redacted]"}`,
+		`{"a": [1 ,{"b":"PASSWORD=pw"}, "MY_SECRET=yz"] }`:                               `{"a": [1 ,{"b":"PASSWORD=[redacted]"}, "MY_SECRET=[redacted]"] }`,
+	} {
+		if got := string(redactJSON([]byte(in))); got != want {
+			t.Errorf("%s\ngives %s\nnot   %s", in, got, want)
+		}
+	}
+}
+
+// TestNoSecretIsKept puts a secret wherever a text can be, and looks for it in all that a checkpoint writes.
+func TestNoSecretIsKept(t *testing.T) {
+	w := newWork(t, "T1")
+	secret := secrets[0]
+	w.do(t, "lead", &team.SpawnMember{Name: "eve", Agent: "claude", Prompt: "Use " + secret, Env: []string{"API_TOKEN=topsecret", "PLAIN=x"}, Args: []string{"--token", "topsecret"}})
+	w.do(t, "lead", &team.CreateTask{Subject: "with " + secret, Description: secret, Run: "PASSWORD=topsecret make", Metadata: map[string]json.RawMessage{"token": json.RawMessage(`"topsecret"`)}})
+	w.do(t, "ann", &team.ClaimTask{Task: "3"})
+	w.do(t, "lead", &team.RejectByHook{Hook: "TaskCreated", Member: "ann", Task: "with " + secret, Feedback: secret})
+	w.do(t, "ann", &team.CompleteTask{Task: "3", Result: "Authorization: Bearer topsecret1"})
+	w.do(t, "ann", &team.SendMessage{To: "eve", Body: "here: " + secret})
+	w.do(t, "bob", &team.SubmitPlan{Plan: "log in with " + secret})
+	shelf := &memory{}
+	s := &Store{team: "demo", shelf: shelf}
+	if _, err := s.Write(t.Context(), w, Beside{LeadSession: "l", Facts: map[string]string{"modules": "abc123"}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range shelf.files {
+		if strings.Contains(string(text), secret[6:]) || strings.Contains(string(text), "topsecret") {
+			t.Errorf("%s has it:\n%s", name, text)
+		}
+	}
+	r, err := s.Restore(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	eve, _ := r.State.Member("eve")
+	if !reflect.DeepEqual(eve.Env, []string{"PLAIN=x"}) || eve.Prompt != "Use "+Mark || len(r.Redacted) != 2 || !strings.Contains(r.Redacted[0], "API_TOKEN of eve") {
+		t.Errorf("%+v\n%q", eve, r.Redacted)
+	}
+}
+
+// FuzzRedactJSON: what was JSON stays JSON of the same shape, a known secret does not get through, and what has no sign of one is not touched.
+func FuzzRedactJSON(f *testing.F) {
+	for _, secret := range secrets {
+		f.Add("before ", secret, " after")
+	}
+	f.Add("PASSWORD=", "\"x\\", "\n")
+	f.Add("-----BEGIN PRIVATE KEY-----", "\\u0000", "\"}")
+	f.Fuzz(func(t *testing.T, before, middle, after string) {
+		text := before + middle + after
+		in, err := json.Marshal(map[string]any{"body": text, "list": []any{text, 1, nil, text}, "metadata": map[string]any{"k": text, text: true}, "name": middle})
+		if err != nil {
+			t.Skip()
+		}
+		out := redactJSON(in)
+		var was, is map[string]any
+		if err := json.Unmarshal(in, &was); err != nil {
+			t.Skip()
+		}
+		if err := json.Unmarshal(out, &is); err != nil {
+			t.Fatalf("%s\nbecame\n%s\n%v", in, out, err)
+		}
+		if was["name"] != is["name"] || len(was["list"].([]any)) != len(is["list"].([]any)) || len(was) != len(is) {
+			t.Fatalf("%s\nbecame\n%s", in, out)
+		}
+		if !suspicious(text) && !strings.Contains(string(in), `\u`) && string(out) != string(in) {
+			t.Fatalf("%s\nbecame\n%s", in, out)
+		}
+		for _, secret := range secrets {
+			body, _ := is["body"].(string)
+			if strings.Contains(" "+text+" ", " "+secret+" ") && strings.Contains(" "+body+" ", " "+secret+" ") {
+				t.Fatalf("%s\nbecame\n%s", in, out)
+			}
+		}
+	})
+}
