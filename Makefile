@@ -46,4 +46,6 @@ sim:
 # Ratios against baselines of the same run; docs/BENCHMARKS.md says what they must be.
 bench:
 	$(GO) test -run '^$$' -bench . ./internal/team ./internal/journal/filejournal
+	$(GO) test -run '^$$' -bench 'Checkpoint|Render' ./internal/checkpoint
+	$(GO) test -run '^$$' -bench Thousandth -benchtime 1x ./internal/checkpoint
 	cd bench && $(GO) test -timeout 30m -run '^$$' -bench . .

@@ -157,6 +157,10 @@ type draft struct {
 	files   map[string][]byte
 	touched map[string]bool // tasks that may have changed
 	all     bool            // all may have
+
+	doc     document
+	closed  [][]byte // lines of tasks that are completed or deleted
+	restore []byte
 }
 
 // follow begins the checkpoint after prev, nil for the first one.
@@ -239,15 +243,8 @@ func (d *draft) line(log int, line []byte) {
 	d.tails[log] = append(append(d.tails[log], line...), '\n')
 }
 
-// closedTask is the line of a task that is completed or deleted.
-type closedTask struct {
-	Seq  int64           `json:"seq"`
-	At   team.Time       `json:"at"`
-	Task json.RawMessage `json:"task"`
-}
-
-// finish makes the image from the state after the last record that was added. With it come the files that differ from those of the checkpoint before.
-func (d *draft) finish(s *team.State, beside Beside) (*image, map[string][]byte, error) {
+// see takes what a checkpoint tells of the state after the last record that was added. While it looks nobody can change the state, so the rest is left to finish.
+func (d *draft) see(s *team.State, beside Beside) {
 	t := s.Team()
 	doc := document{Version: version, TeamID: t.ID, TeamName: t.Name, Sequence: s.Position(), History: t.Restored.ID, Created: t.CreatedAt, Updated: t.UpdatedAt,
 		LeadSession: beside.LeadSession, Status: t.Status, Teammates: []teammate{}, MailboxSeq: s.MessageSeq(), Facts: beside.Facts, Commit: beside.Commit,
@@ -273,7 +270,8 @@ func (d *draft) finish(s *team.State, beside Beside) (*image, map[string][]byte,
 			doc.Queue.Completed = append(doc.Queue.Completed, task.ID)
 		}
 		if d.all || d.touched[task.ID] {
-			d.close(&task, doc.Sequence, t.UpdatedAt)
+			whole, _ := task.MarshalJSON()
+			d.closed = append(d.closed, fmt.Appendf(nil, `{"seq":%d,"at":%d,"task":%s}`, doc.Sequence, t.UpdatedAt, whole))
 		}
 	}
 	for i, m := range s.Members() {
@@ -286,11 +284,20 @@ func (d *draft) finish(s *team.State, beside Beside) (*image, map[string][]byte,
 		doc.Teammates = append(doc.Teammates, teammate{m.Name, i - 1, m.Agent, m.Role, m.Status, held[m.Name], m.Context, beside.Heartbeats[m.Name], m.DeliveredSeq, doc.Sequence})
 	}
 	doc.TeammateCount = len(doc.Teammates)
+	d.doc, d.restore = doc, team.AppendCheckpoint(nil, s)
+}
+
+// finish makes the image of what was added and seen. With it come the files that differ from those of the checkpoint before.
+func (d *draft) finish() (*image, map[string][]byte, error) {
+	for _, line := range d.closed {
+		d.line(tasks, line)
+	}
+	doc := d.doc
 	for n := range logs {
 		doc.Logs[n] = logEnd{logs[n].file, d.parts[n], len(d.tails[n]), crc32.Checksum(d.tails[n], castagnoli)}
 		d.files[logs[n].file] = d.tails[n]
 	}
-	restore := redactJSON(team.AppendCheckpoint(nil, s))
+	restore := redactJSON(d.restore)
 	sum := sha256.Sum256(restore)
 	doc.Digest = hex.EncodeToString(sum[:])
 	var state bytes.Buffer
@@ -304,9 +311,4 @@ func (d *draft) finish(s *team.State, beside Beside) (*image, map[string][]byte,
 	head := bytes.TrimSuffix(redactJSON(state.Bytes()), []byte("\n}\n"))
 	d.files[stateFile] = slices.Concat(head, []byte(",\n \"restore\": "), restore, []byte("\n}\n"))
 	return &image{doc, d.tails}, d.files, nil
-}
-
-func (d *draft) close(task *team.Task, seq int64, at team.Time) {
-	whole, _ := task.MarshalJSON()
-	d.line(tasks, fmt.Appendf(nil, `{"seq":%d,"at":%d,"task":%s}`, seq, at, whole))
 }

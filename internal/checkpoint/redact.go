@@ -29,27 +29,56 @@ var (
 	secretKeys  = pattern.Lazy(`(?i)(?:^|[_.-])(?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|key|pwd|auth|credentials?)$|[a-z](?:Token|Secret|Password|Key)$`)
 )
 
-// signs are what every text has that one of the patterns can find something in, in lower case.
-var signs = []string{"token", "secret", "passw", "passphrase", "key", "_pwd", "_auth", "authorization", "credential", "bearer", "basic", "sk-", "k_live_", "k_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
-	"github_pat_", "glpat-", "akia", "asia", "xox", "aiza", "npm_", "eyj", "-----begin", "://"}
+// What every text has that a pattern can find something in, in lower case. Most texts have none of these.
+var (
+	shapeSigns  = []string{"sk-", "k_live_", "k_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "akia", "asia", "xox", "aiza", "npm_", "eyj"}
+	wordSigns   = []string{"token", "secret", "passw", "passphrase", "key", "_pwd", "_auth", "credential"}
+	headerSigns = []string{"authorization"}
+	bearerSigns = []string{"bearer", "basic"}
+	keySigns    = []string{"-----begin"}
+	urlSigns    = []string{"://"}
+)
 
+func hasAny(low string, signs []string) bool {
+	return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(low, sign) })
+}
+
+// suspicious reports whether [Redact] would look closer.
 func suspicious(text string) bool {
 	low := strings.ToLower(text)
-	return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(low, sign) })
+	for _, signs := range [][]string{shapeSigns, wordSigns, headerSigns, bearerSigns, keySigns, urlSigns} {
+		if hasAny(low, signs) {
+			return true
+		}
+	}
+	return false
 }
 
 // Redact returns the text with [Mark] in the place of what is likely a secret.
 func Redact(text string) string {
-	if !suspicious(text) {
-		return text
+	low := strings.ToLower(text)
+	if hasAny(low, keySigns) {
+		text = privateKeys().ReplaceAllLiteralString(text, Mark)
 	}
-	text = privateKeys().ReplaceAllLiteralString(text, Mark)
-	text = tokenShapes().ReplaceAllLiteralString(text, Mark)
-	text = replace(text, urlPasswords(), func(v string) bool { return !reference(v) })
-	text = replace(text, headers(), func(v string) bool { return !reference(v) && random(v, 4) })
-	text = replace(text, bearers(), func(v string) bool { return random(v, 8) })
-	text = replace(text, assignments(), func(v string) bool { return !reference(strings.Trim(v, `"'`)) })
-	return replace(text, spoken(), func(v string) bool { return !reference(v) && random(v, 7) })
+	if hasAny(low, shapeSigns) {
+		text = tokenShapes().ReplaceAllLiteralString(text, Mark)
+	}
+	if hasAny(low, urlSigns) {
+		text = replace(text, urlPasswords(), func(v string) bool { return !reference(v) })
+	}
+	if hasAny(low, headerSigns) {
+		text = replace(text, headers(), func(v string) bool { return !reference(v) && random(v, 4) })
+	}
+	if hasAny(low, bearerSigns) {
+		text = replace(text, bearers(), func(v string) bool { return random(v, 8) })
+	}
+	if hasAny(low, wordSigns) {
+		if strings.Contains(text, "=") {
+			text = replace(text, assignments(), func(v string) bool { return !reference(strings.Trim(v, `"'`)) })
+		}
+		text = replace(text, spoken(), func(v string) bool { return !reference(v) && random(v, 7) })
+	}
+	return text
 }
 
 type expression interface {

@@ -15,7 +15,7 @@ import (
 
 // Patience of a write with others that write to the same repository.
 const (
-	patience = 10 * time.Second
+	patience = 30 * time.Second
 	pause    = 20 * time.Millisecond
 )
 
@@ -196,13 +196,15 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 	if after, err = d.read(ctx, source, after, seq); err != nil {
 		return Checkpoint{}, err
 	}
-	var next *image
-	var files map[string][]byte
 	source.View(func(state *team.State) {
 		if _, err = d.read(ctx, source, after, state.Seq()); err == nil { // what came meanwhile
-			next, files, err = d.finish(state, beside)
+			d.see(state, beside)
 		}
 	})
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	next, files, err := d.finish()
 	if err != nil {
 		return Checkpoint{}, err
 	}
