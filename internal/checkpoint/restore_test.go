@@ -385,3 +385,49 @@ func TestSize(t *testing.T) {
 		t.Errorf("%d tasks that were done made it grow by %d bytes", closed, grown)
 	}
 }
+
+// stuttering is a folder whose writer is killed after each of its files, before it gets through.
+type stuttering struct {
+	*folder
+	t     *testing.T
+	moved int // how often the newest part of a log was found among the older ones
+}
+
+func (s *stuttering) save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (string, error) {
+	steps := order(files)
+	for n := range steps {
+		if err := s.put(steps[n], files[steps[n]]); err != nil {
+			return "", err
+		}
+		there, err := s.load(ctx)
+		switch {
+		case err != nil:
+			s.t.Fatalf("after %v: %v", steps[:n+1], err)
+		case n < len(steps)-1 && (there == nil) != (on == nil), on != nil && n < len(steps)-1 && there.id != on.id:
+			s.t.Fatalf("after %v: %+v is there, not %+v", steps[:n+1], there, on)
+		case n < len(steps)-1 && len(files) > 3:
+			s.moved++
+		}
+	}
+	there, err := s.load(ctx)
+	if err != nil {
+		return "", err
+	}
+	return there.id, nil
+}
+
+// TestFolderAfterEachStep: between any two files of a checkpoint the one before is there, whole.
+func TestFolderAfterEachStep(t *testing.T) {
+	shelf := &stuttering{folder: &folder{filepath.Join(t.TempDir(), "checkpoint")}, t: t}
+	s, w := &Store{team: "demo", shelf: shelf}, newWork(t, "T1")
+	for range 120 {
+		w.step(t)
+		if _, err := s.Write(t.Context(), w, Beside{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	brings(t, s, w)
+	if shelf.moved == 0 {
+		t.Error("no part ever became an older one")
+	}
+}
