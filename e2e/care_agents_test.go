@@ -159,12 +159,12 @@ func TestWorktreeOfAFailedTeammate(t *testing.T) {
 	r := s.run(file)
 	s.ended(r, 1)
 	for _, part := range []string{"ann has trouble: API error: 401", "ann FAILED", "the key was taken back",
-		"not finished: 1 task could not be done; task 3 waits for you: Merge the branch cadre/failed/ann; when it is done: cadre task done failed 3"} {
+		"not finished: 1 task could not be done; task 3 waits for you: Merge the branch cadre/failed@ann; when it is done: cadre task done failed 3"} {
 		if !strings.Contains(r.out+r.err, part) {
 			t.Errorf("it does not say %q:\n%s%s", part, r.out, r.err)
 		}
 	}
-	if got := s.gitSays("show", "cadre/failed/ann:half"); got != "half" || s.text("half") != "" {
+	if got := s.gitSays("show", "cadre/failed@ann:half"); got != "half" || s.text("half") != "" {
 		t.Errorf("on the branch is %q, in the project %q", got, s.text("half"))
 	}
 	s.must("task", "done", "failed", "3", "--result", "dropped")
@@ -198,7 +198,7 @@ func TestWorktreeIsKept(t *testing.T) {
 		t.Errorf("what ann wrote is %q", got)
 	}
 	for _, name := range []string{"bob", "eve"} {
-		if got := s.gitSays("show", "cadre/kept/"+name+":precious"); got != "gold" {
+		if got := s.gitSays("show", "cadre/kept@"+name+":precious"); got != "gold" {
 			t.Errorf("what %s wrote is %q", name, got)
 		}
 	}
