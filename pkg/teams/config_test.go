@@ -119,7 +119,7 @@ func TestIsolation(t *testing.T) {
 		team := found(t, m, teams.TeamConfig{Name: "core", Members: []teams.Spawn{{Name: "ann", Agent: teams.Shell, Isolation: teams.Worktree}},
 			Tasks: []teams.NewTask{{Subject: "write", Run: "echo by ann >written; git branch --show-current; pwd"}}})
 		said := strings.Fields(first(t, team, any1[teams.TaskCompleted]).Result)
-		equal(t, "branch", said[0], "cadre/core/ann")
+		equal(t, "branch", said[0], "cadre/core@ann")
 		if _, err := os.Stat(filepath.Join(o.Dir, "written")); err == nil {
 			t.Error("it is written where all work")
 		}
