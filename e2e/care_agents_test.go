@@ -11,38 +11,6 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// all are the calls that the model made in its session.
-func all(r *agenttest.Request) (calls []agenttest.Call) {
-	for _, m := range r.Messages {
-		calls = append(calls, m.Calls...)
-	}
-	return calls
-}
-
-// of are the requests of a member.
-func (s *studio) of(member string) (requests []*agenttest.Request) {
-	for _, r := range s.model.Requests() {
-		if who(r) == member {
-			requests = append(requests, r)
-		}
-	}
-	return requests
-}
-
-// ended fails the test unless the run came to that exit status.
-func (s *studio) ended(r result, code int) {
-	s.t.Helper()
-	if r.code != code {
-		s.t.Fatalf("exit status %d, not %d\n%s%s\n%s", r.code, code, r.out, r.err, s.model.Story())
-	}
-}
-
-// text is that of a file in the project, without space around it; "" where there is none.
-func (s *studio) text(name string) string {
-	data, _ := os.ReadFile(filepath.Join(s.dir, name))
-	return strings.TrimSpace(string(data))
-}
-
 // Two teammates work in worktrees and on branches of their own. The work of one is merged; that of the other, which conflicts with it, stays on its branch
 // and becomes a task of the lead, which does it before it reports.
 func TestWorktrees(t *testing.T) {

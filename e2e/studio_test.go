@@ -1,0 +1,233 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/agent/agenttest"
+)
+
+// studio is a world in which real agents talk to a scripted model.
+type studio struct {
+	*world
+	model *agenttest.Server
+}
+
+// newStudio makes one with these programs in PATH, or skips the test where one of them cannot be had.
+func newStudio(t *testing.T, script agenttest.Script, names ...string) *studio {
+	t.Helper()
+	var programs []agenttest.Program
+	for _, name := range names {
+		programs = append(programs, agenttest.Installed(t, name))
+	}
+	s := &studio{model: agenttest.NewServer(t, script)}
+	w := agenttest.NewWorld(t, s.model, programs...)
+	s.world = &world{t: t, root: w.Home, home: filepath.Join(w.Home, ".cadre"), dir: w.Dir, env: w.Env}
+	t.Cleanup(func() {
+		if left := s.processes(); len(left) > 0 {
+			t.Errorf("left running are %v", left)
+		}
+	})
+	s.cleanUpAfter()
+	return s
+}
+
+// processes are those whose home is the studio's, by what the kernel knows of them.
+func (s *studio) processes() (all []string) {
+	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range entries {
+		data, err := os.ReadFile(path)
+		if err != nil || !strings.Contains("\x00"+string(data), "\x00HOME="+s.root+"\x00") {
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+		all = append(all, filepath.Base(filepath.Dir(path))+" "+strings.ReplaceAll(string(line), "\x00", " "))
+	}
+	return all
+}
+
+// pids are those of the processes whose command line has the text.
+func (s *studio) pids(text string) (all []int) {
+	for _, p := range s.processes() {
+		if pid, rest, _ := strings.Cut(p, " "); strings.Contains(rest, text) {
+			n, _ := strconv.Atoi(pid)
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// file writes a team file.
+func (s *studio) file(text string) string {
+	s.t.Helper()
+	path := filepath.Join(s.dir, "team.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return path
+}
+
+// run runs a team to its end and returns what it printed, which the test shows when it fails.
+func (s *studio) run(args ...string) result {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, cadre, append([]string{"run"}, args...)...)
+	c.Dir, c.Env = s.dir, s.env
+	r := finish(s.t, c)
+	s.t.Cleanup(func() {
+		if s.t.Failed() {
+			s.t.Logf("%s%s\n%s", r.out, r.err, s.model.Story())
+		}
+	})
+	return r
+}
+
+// who is the member that a model plays, by what it was told of itself.
+func who(r *agenttest.Request) string {
+	if m := regexp.MustCompile(`You are ([a-z0-9-]+), (?:the lead of a team|a teammate)`).FindStringSubmatch(r.System); m != nil {
+		return m[1]
+	}
+	for _, m := range r.Messages {
+		if found := regexp.MustCompile(`You are ([a-z0-9-]+), (?:the lead of a team|a teammate)`).FindStringSubmatch(m.Text); found != nil {
+			return found[1]
+		}
+	}
+	return ""
+}
+
+var yours = regexp.MustCompile(`Task (\d+) is yours now`)
+
+// task is the one that the model was told of last, and the calls that it made since.
+func task(r *agenttest.Request) (id string, calls []agenttest.Call) {
+	for _, m := range r.Messages {
+		if m.Role != "assistant" { // Claude Code has what comes while it works as the system's
+			if all := yours.FindAllStringSubmatch(m.Text, -1); all != nil {
+				id, calls = all[len(all)-1][1], nil
+			}
+		}
+		calls = append(calls, m.Calls...)
+	}
+	return id, calls
+}
+
+// called counts the calls of a team tool among them.
+func called(calls []agenttest.Call, tool string) (n int) {
+	for _, c := range calls {
+		if c.Name == tool || strings.HasSuffix(c.Name, "_"+tool) {
+			n++
+		}
+	}
+	return n
+}
+
+// use calls one of the team's tools, by the name that the agent has for it.
+func use(r *agenttest.Request, tool string, input map[string]any) agenttest.Turn {
+	return agenttest.Use(r.Tool(tool), input)
+}
+
+// shells are the calls with which the agents run a command.
+var shells = map[string]func(command string) agenttest.Turn{
+	"claude": func(c string) agenttest.Turn {
+		return agenttest.Use("Bash", map[string]any{"command": c, "description": "wait"})
+	},
+	"codex": func(c string) agenttest.Turn {
+		return agenttest.Use("exec_command", map[string]any{"cmd": c, "yield_time_ms": 30000})
+	},
+	"gemini": func(c string) agenttest.Turn {
+		return agenttest.Use("run_shell_command", map[string]any{"command": c, "description": "wait"})
+	},
+	"opencode": func(c string) agenttest.Turn {
+		return agenttest.Use("bash", map[string]any{"command": c, "description": "wait"})
+	},
+}
+
+// complete is what a teammate does that has a task: it completes it, and ends its turn.
+func complete(r *agenttest.Request) agenttest.Turn {
+	id, calls := task(r)
+	if id == "" {
+		return agenttest.Say("There is nothing for me to do.")
+	}
+	if called(calls, "TaskUpdate") == 0 {
+		return use(r, "TaskUpdate", map[string]any{"taskId": id, "status": "completed", "result": "result of task " + id + " by " + who(r)})
+	}
+	return agenttest.Say("Task %s is done.", id)
+}
+
+// reports is what a lead does that was asked for its report.
+func reports(r *agenttest.Request) bool {
+	return strings.Contains(r.LastUser(), "the final report on the goal")
+}
+
+func (s *studio) report(r result) string {
+	s.t.Helper()
+	m := regexp.MustCompile(`report: (.*)`).FindStringSubmatch(r.out)
+	if m == nil {
+		s.t.Fatalf("there is no report: exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
+	}
+	text, err := os.ReadFile(m[1])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// agentPids are those of the agent's own programs, and not of what its tools run.
+func (s *studio) agentPids(name string) []int { return s.pids("/" + name) }
+
+// there waits until the team is.
+func (s *studio) there(team string) {
+	s.t.Helper()
+	s.waitFor("there is a team "+team, func() bool { return s.cadre("status", team).code == 0 })
+}
+
+// waitFor waits until the condition holds.
+func (s *studio) waitFor(what string, holds func() bool) {
+	s.t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("still not: %s\n%s", what, s.model.Story())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// all are the calls that the model made in its session.
+func all(r *agenttest.Request) (calls []agenttest.Call) {
+	for _, m := range r.Messages {
+		calls = append(calls, m.Calls...)
+	}
+	return calls
+}
+
+// of are the requests of a member.
+func (s *studio) of(member string) (requests []*agenttest.Request) {
+	for _, r := range s.model.Requests() {
+		if who(r) == member {
+			requests = append(requests, r)
+		}
+	}
+	return requests
+}
+
+// ended fails the test unless the run came to that exit status.
+func (s *studio) ended(r result, code int) {
+	s.t.Helper()
+	if r.code != code {
+		s.t.Fatalf("exit status %d, not %d\n%s%s\n%s", r.code, code, r.out, r.err, s.model.Story())
+	}
+}
+
+// text is that of a file in the project, without space around it; "" where there is none.
+func (s *studio) text(name string) string {
+	data, _ := os.ReadFile(filepath.Join(s.dir, name))
+	return strings.TrimSpace(string(data))
+}
