@@ -39,7 +39,7 @@ func (s *State) join(m Member, r *Record) {
 	if s.team.ID == "" || s.member(m.Name) != nil {
 		return
 	}
-	m.JoinedAt = r.At
+	m.JoinedAt, m.Since = r.At, r.At
 	m.Inbox = nil
 	if s.named == nil {
 		s.named = map[string]int{}
@@ -85,19 +85,26 @@ func (e *MemberAttached) apply(s *State, _ *Record) {
 	}
 }
 
-func (e *MemberStarted) apply(s *State, _ *Record) {
+// become brings the member into that state.
+func (m *Member) become(status MemberStatus, at Time) {
+	if m.Status != status {
+		m.Status, m.Since = status, at
+	}
+}
+
+func (e *MemberStarted) apply(s *State, r *Record) {
 	if m := s.alive(e.Member); m != nil {
 		m.Session, m.Summary, m.Context = e.Session, "", 0
 		if m.Status == Spawning {
-			m.Status = Active
+			m.become(Active, r.At)
 		}
 	}
 }
 
-func (e *MemberStatusChanged) apply(s *State, _ *Record) {
+func (e *MemberStatusChanged) apply(s *State, r *Record) {
 	if m := s.alive(e.Member); m != nil {
 		if m.Summary = e.Summary; m.Status != ShuttingDown {
-			m.Status = e.Status
+			m.become(e.Status, r.At)
 		}
 		if e.Status == Idle {
 			m.Setbacks, m.RetryAt, m.Note = 0, 0, ""
@@ -106,10 +113,11 @@ func (e *MemberStatusChanged) apply(s *State, _ *Record) {
 	}
 }
 
-func (e *MemberDetached) apply(s *State, _ *Record) {
+func (e *MemberDetached) apply(s *State, r *Record) {
 	if m := s.alive(e.Member); m != nil {
 		m.Host, m.Summary, m.Note = "", e.Reason, e.Note
-		m.Status, m.Handover = Spawning, ""
+		m.Handover = ""
+		m.become(Spawning, r.At)
 		if e.Fresh {
 			m.Session = ""
 		}
@@ -119,16 +127,16 @@ func (e *MemberDetached) apply(s *State, _ *Record) {
 	}
 }
 
-func (e *MemberTroubled) apply(s *State, _ *Record) {
+func (e *MemberTroubled) apply(s *State, r *Record) {
 	if m := s.alive(e.Member); m != nil {
 		m.Setbacks, m.RetryAt = e.Setbacks, e.RetryAt
 		if e.Setbacks > 0 {
 			m.Summary = e.Text
 			if m.Status == Active || m.Status == Idle {
-				m.Status = Blocked
+				m.become(Blocked, r.At)
 			}
 		} else if m.Status == Blocked {
-			m.Status = Idle
+			m.become(Idle, r.At)
 		}
 	}
 }
@@ -139,8 +147,8 @@ func (e *HandoverRequested) apply(s *State, _ *Record) {
 	}
 }
 
-func (e *MemberStopped) apply(s *State, _ *Record) { s.end(e.Member, Stopped, e.Reason) }
-func (e *MemberFailed) apply(s *State, _ *Record)  { s.end(e.Member, Failed, e.Reason) }
+func (e *MemberStopped) apply(s *State, r *Record) { s.end(e.Member, Stopped, e.Reason, r.At) }
+func (e *MemberFailed) apply(s *State, r *Record)  { s.end(e.Member, Failed, e.Reason, r.At) }
 
 // alive is the member of that name unless it has ended, which nothing recorded later undoes.
 func (s *State) alive(name string) *Member {
@@ -150,9 +158,10 @@ func (s *State) alive(name string) *Member {
 	return nil
 }
 
-func (s *State) end(member string, status MemberStatus, reason string) {
+func (s *State) end(member string, status MemberStatus, reason string, at Time) {
 	if m := s.member(member); m != nil {
-		m.Status, m.Summary, m.Host = status, reason, ""
+		m.become(status, at)
+		m.Summary, m.Host = reason, ""
 		m.Shutdown, m.Handover, m.RetryAt = Shutdown{}, "", 0
 		s.dropPermissions(member)
 	}
@@ -175,11 +184,11 @@ func (e *ShutdownRequested) apply(s *State, _ *Record) {
 	s.requestSeq++
 }
 
-func (e *ShutdownAnswered) apply(s *State, _ *Record) {
+func (e *ShutdownAnswered) apply(s *State, r *Record) {
 	if m := s.alive(e.Member); m != nil {
 		if m.Shutdown.Answer = "rejected"; e.Approved {
 			m.Shutdown.Answer = "approved"
-			m.Status = ShuttingDown
+			m.become(ShuttingDown, r.At)
 		}
 	}
 }
@@ -404,7 +413,7 @@ func (e *TaskFailed) apply(s *State, r *Record) {
 func (e *TaskCompleted) apply(s *State, r *Record) {
 	s.change(e.Task, r, func(t *Task) {
 		t.Status, t.Result, t.CompletedBy, t.CompletedAt = Completed, e.Result, e.By, r.At
-		t.Failure = ""
+		t.Failure, t.Saved = "", Saved{}
 		s.setStrikes(hookKey("TaskCompleted", e.By, t.ID), 0)
 	})
 }
@@ -461,6 +470,7 @@ func (e *MessagesReturned) apply(s *State, _ *Record) {
 
 // takeMail takes these messages out of the inbox of m; a message that no inbox holds leaves the state.
 func (s *State) takeMail(m *Member, seqs []int64) {
+	m.Late = notIn(m.Late, seqs)
 	if len(seqs) <= len(m.Inbox) && slices.Equal(seqs, m.Inbox[:len(seqs)]) { // nearly always: mail is taken in order
 		s.unwait(seqs)
 		m.Inbox = m.Inbox[len(seqs):]
@@ -479,6 +489,20 @@ func (s *State) takeMail(m *Member, seqs []int64) {
 		}
 	}
 	m.Inbox = kept
+}
+
+// notIn is a new list without those seqs, because readers may hold the old one.
+func notIn(list, gone []int64) []int64 {
+	if len(list) == 0 {
+		return nil
+	}
+	var kept []int64
+	for _, seq := range list {
+		if !slices.Contains(gone, seq) {
+			kept = append(kept, seq)
+		}
+	}
+	return kept
 }
 
 func (s *State) unwait(seqs []int64) {

@@ -103,7 +103,7 @@ func (b *ReceiveMessages) decide(d *decision) error {
 	if b.Max < 0 {
 		return refuse(Invalid, "it cannot be %d messages at most; 0 is for all", b.Max)
 	}
-	seqs := m.Inbox
+	seqs := d.ripe(m)
 	if b.Seqs != nil {
 		seqs = slices.Compact(slices.Sorted(slices.Values(b.Seqs))) // in order, each once
 		for _, seq := range seqs {
@@ -119,6 +119,20 @@ func (b *ReceiveMessages) decide(d *decision) error {
 		d.emit(&MessagesDelivered{Member: m.Name, Seqs: slices.Clone(seqs)})
 	}
 	return nil
+}
+
+// ripe are the messages in the inbox of m that do not wait for a lead.
+func (s *State) ripe(m *Member) []int64 {
+	if s.team.LeadLost == 0 {
+		return m.Inbox
+	}
+	var seqs []int64
+	for _, seq := range m.Inbox {
+		if msg := s.messages[seq]; msg != nil && !s.held(msg) {
+			seqs = append(seqs, seq)
+		}
+	}
+	return seqs
 }
 
 // reader returns the member whose mail the actor may take: its own, or, for the user and the host, that of the member named.

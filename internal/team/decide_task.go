@@ -109,8 +109,13 @@ func (b *ClaimTask) decide(d *decision) error {
 	if err := d.AllowsTool(m.Name, "TaskClaim"); err != nil {
 		return err
 	}
-	if m.Status == ShuttingDown {
+	switch {
+	case m.Status == ShuttingDown:
 		return refuse(NotReady, "%s is shutting down and takes no more tasks", m.Name)
+	case d.orphaned(m):
+		return refuse(NotReady, "nobody leads team %s: %s may end what it is at, and takes nothing new before a lead is back (cadre resume %s)", d.team.Name, m.Name, d.team.Name)
+	case d.team.Status == TeamConsolidating:
+		return refuse(NotReady, "team %s is being brought to its end, and nothing new is begun", d.team.Name)
 	}
 	var t *Task
 	if b.Task == "" {

@@ -26,6 +26,8 @@ type CreateTeam struct {
 	Hooks          []Hook
 	Permissions    Permissions
 	HandoverAt     int64 // percent; 0 for the default
+	Timing         Timing
+	Facts          []Fact
 	Origin         string
 	OriginDigest   string
 	// TeammateOf is the team that the founder is a teammate of, as its surroundings say; "" for none. A teammate founds no team.
@@ -66,6 +68,12 @@ func (b *CreateTeam) decide(d *decision) error {
 	if err := b.Permissions.check(); err != nil {
 		return err
 	}
+	if err := b.Timing.check(); err != nil {
+		return err
+	}
+	if err := checkFacts(b.Facts); err != nil {
+		return err
+	}
 	if err := checkProgram(b.LeadProgram, b.LeadArgs, b.LeadEnv); err != nil {
 		return err
 	}
@@ -99,7 +107,7 @@ func (b *CreateTeam) decide(d *decision) error {
 	}
 	d.emit(&TeamCreated{
 		Team: Team{ID: b.TeamID, Name: b.Name, Status: TeamPending, Goal: b.Goal, Dir: b.Dir, Lead: lead, Delegate: b.Delegate,
-			Budget: b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt, Origin: b.Origin, OriginDigest: b.OriginDigest},
+			Budget: b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt, Timing: b.Timing, Facts: b.Facts, Origin: b.Origin, OriginDigest: b.OriginDigest},
 		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Program: b.LeadProgram, Args: b.LeadArgs, Env: b.LeadEnv, Role: role, Prompt: b.LeadPrompt,
 			Status: status, Incarnation: 1, PermissionMode: mode},
 	})

@@ -30,6 +30,7 @@ var _ = []struct{}{
 	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](), kind[PlanSubmitted](), kind[PlanAnswered](),
 	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
 	kind[TaskCreated](), kind[TaskUpdated](), kind[TaskClaimed](), kind[TaskReleased](), kind[TaskFailed](), kind[TaskCompleted](), kind[TaskDeleted](),
+	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[WorkSaved](), kind[MessagesLate](), kind[MessagesResent](),
 	kind[MessageSent](), kind[MessagesDelivered](), kind[MessagesRead](), kind[MessagesReturned](),
 }
 
@@ -68,6 +69,15 @@ type (
 	ReportAsked struct{}
 	// ReportGiven is what it answered.
 	ReportGiven struct{ Text string }
+	// LeadAttached says which session leads from now on: a new one, or the one that was lost. TakenOver is the one whose lead was taken away.
+	LeadAttached struct{ Session, TakenOver string }
+	// LeadLost says that nobody has heard of the session that leads since Seen.
+	LeadLost struct {
+		Session string
+		Seen    Time
+	}
+	// FactsRecorded takes note anew of the files that everybody relies on.
+	FactsRecorded struct{ Facts []Fact }
 )
 
 // The events of members.
@@ -180,6 +190,11 @@ type (
 		Task, By, Result string
 		Unblocked        []string
 	}
+	// WorkSaved keeps with the task what its owner had done of it when it could not go on.
+	WorkSaved struct {
+		Task  string
+		Saved Saved
+	}
 	// TaskDeleted takes the task off the list; its id is not used again.
 	TaskDeleted struct {
 		Task      string
@@ -200,6 +215,16 @@ type (
 	MessagesRead struct {
 		Member  string
 		Through int64
+	}
+	// MessagesLate says that the member was not given these messages for long, and that the lead was told.
+	MessagesLate struct {
+		Member string
+		Seqs   []int64
+	}
+	// MessagesResent sends late messages again. They stay the same messages.
+	MessagesResent struct {
+		Member string
+		Seqs   []int64
 	}
 	// MessagesReturned takes messages out of the inbox of a member that will never get them; they went back to their senders.
 	MessagesReturned struct {
@@ -247,6 +272,40 @@ func (*MessageSent) Kind() string         { return "message_sent" }
 func (*MessagesDelivered) Kind() string   { return "messages_delivered" }
 func (*MessagesRead) Kind() string        { return "messages_read" }
 func (*MessagesReturned) Kind() string    { return "messages_returned" }
+
+func (*LeadAttached) Kind() string   { return "lead_attached" }
+func (*LeadLost) Kind() string       { return "lead_lost" }
+func (*FactsRecorded) Kind() string  { return "facts_recorded" }
+func (*WorkSaved) Kind() string      { return "work_saved" }
+func (*MessagesLate) Kind() string   { return "messages_late" }
+func (*MessagesResent) Kind() string { return "messages_resent" }
+
+func (e *LeadAttached) fields(c *coder) {
+	c.str("session", &e.Session)
+	c.str("takenOver", &e.TakenOver)
+}
+
+func (e *LeadLost) fields(c *coder) {
+	c.str("session", &e.Session)
+	c.int("seen", (*int64)(&e.Seen))
+}
+
+func (e *FactsRecorded) fields(c *coder) { objects(c, "facts", &e.Facts) }
+
+func (e *WorkSaved) fields(c *coder) {
+	c.str("task", &e.Task)
+	c.sub("saved", false, &e.Saved)
+}
+
+func (e *MessagesLate) fields(c *coder) {
+	c.str("member", &e.Member)
+	c.ints("seqs", &e.Seqs)
+}
+
+func (e *MessagesResent) fields(c *coder) {
+	c.str("member", &e.Member)
+	c.ints("seqs", &e.Seqs)
+}
 
 func (e *TeamCreated) fields(c *coder) {
 	c.sub("team", false, &e.Team)

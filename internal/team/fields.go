@@ -47,6 +47,12 @@ func (t *Team) fields(c *coder) {
 	c.int("createdAt", (*int64)(&t.CreatedAt))
 	c.int("updatedAt", (*int64)(&t.UpdatedAt))
 	c.bool("cleanedUp", &t.CleanedUp)
+	c.sub("timing", t.Timing == Timing{}, &t.Timing)
+	objects(c, "facts", &t.Facts)
+	c.str("leadSession", &t.LeadSession)
+	c.int("leadSince", (*int64)(&t.LeadSince))
+	c.int("leadLost", (*int64)(&t.LeadLost))
+	c.int("heldAfter", &t.HeldAfter)
 	c.sub("restored", t.Restored == Restored{}, &t.Restored)
 }
 
@@ -54,6 +60,30 @@ func (r *Restored) fields(c *coder) {
 	c.str("id", &r.ID)
 	c.str("from", &r.From)
 	c.int("seq", &r.Seq)
+}
+
+func (t *Timing) fields(c *coder) {
+	c.int("beat", &t.Beat)
+	c.int("offline", &t.Offline)
+	c.int("leadLost", &t.LeadLost)
+	c.int("zombie", &t.Zombie)
+	c.int("blocked", &t.Blocked)
+	c.int("undelivered", &t.Undelivered)
+	c.int("stale", &t.Stale)
+}
+
+func (f *Fact) fields(c *coder) {
+	c.str("name", &f.Name)
+	c.str("path", &f.Path)
+	c.str("sha256", &f.SHA256)
+}
+
+func (s *Saved) fields(c *coder) {
+	c.str("member", &s.Member)
+	c.str("commit", &s.Commit)
+	c.str("diff", &s.Diff)
+	c.str("output", &s.Output)
+	c.int("at", (*int64)(&s.At))
 }
 
 func (p *Permissions) fields(c *coder) {
@@ -75,6 +105,7 @@ func (m *Member) fields(c *coder) {
 	c.str("prompt", &m.Prompt)
 	c.str("isolation", &m.Isolation)
 	c.str("status", (*string)(&m.Status))
+	c.int("since", (*int64)(&m.Since))
 	c.int("incarnation", &m.Incarnation)
 	c.str("permissionMode", &m.PermissionMode)
 	c.sub("plan", m.Plan == Plan{}, &m.Plan)
@@ -93,6 +124,8 @@ func (m *Member) fields(c *coder) {
 	c.ints("inbox", &m.Inbox)
 	c.int("deliveredSeq", &m.DeliveredSeq)
 	c.int("readSeq", &m.ReadSeq)
+	c.ints("late", &m.Late)
+	c.int("resent", &m.Resent)
 }
 
 func (p *Plan) fields(c *coder) {
@@ -135,6 +168,7 @@ func (t *Task) fields(c *coder) {
 	c.str("failure", &t.Failure)
 	c.str("result", &t.Result)
 	c.raws("metadata", &t.Metadata)
+	c.sub("saved", t.Saved == Saved{}, &t.Saved)
 	c.str("createdBy", &t.CreatedBy)
 	c.str("completedBy", &t.CompletedBy)
 	c.int("createdAt", (*int64)(&t.CreatedAt))
@@ -157,6 +191,7 @@ func (m *Message) fields(c *coder) {
 	c.int("incarnation", &m.Incarnation)
 	c.bool("quiet", &m.Quiet)
 	c.int("sentAt", (*int64)(&m.SentAt))
+	c.int("resentAt", (*int64)(&m.ResentAt))
 }
 
 func (p *Permission) fields(c *coder) {

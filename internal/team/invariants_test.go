@@ -125,6 +125,9 @@ func checkMail(s *State, check func(bool, string, ...any)) {
 	for i := range s.members {
 		m := &s.members[i]
 		check(slices.IsSorted(m.Inbox), "the inbox of %s is out of order: %v", m.Name, m.Inbox)
+		for _, seq := range m.Late {
+			check(slices.Contains(m.Inbox, seq), "%s has no message %d, which is late", m.Name, seq)
+		}
 		check(m.ReadSeq <= m.DeliveredSeq, "%s read more than it was given", m.Name)
 		for _, seq := range m.Inbox {
 			waiting[seq]++

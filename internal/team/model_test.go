@@ -14,6 +14,8 @@ type model struct {
 	leads    bool // the lead is an agent: it takes only what is assigned to it
 	delegate bool
 	spent    bool
+	lost     bool // nobody leads
+	ending   bool // nothing new is begun
 	over     bool
 
 	sent   map[int64][]string // message to its recipients
@@ -103,7 +105,7 @@ func (m *model) judgeClaim(t fataler, b *ClaimTask, d Decision) {
 	}
 	claim := d.Record.Events[0].(*TaskClaimed)
 	task := m.tasks[claim.Task]
-	if task == nil || task.status != Pending || m.blocked(task) || m.spent || m.over {
+	if task == nil || task.status != Pending || m.blocked(task) || m.spent || m.over || m.ending || m.lost && claim.Member != m.lead {
 		t.Fatalf("%s claimed task %s: %+v", claim.Member, claim.Task, task)
 	}
 	if want := m.next(claim.Member); b.Task == "" && want != claim.Task {
@@ -126,6 +128,11 @@ func (m *model) apply(t fataler, r *Record) {
 			m.spent = false
 		case *TeamStatusChanged:
 			m.over = e.Status == TeamComplete || e.Status == TeamAborted
+			m.ending = e.Status == TeamConsolidating
+		case *LeadLost:
+			m.lost = true
+		case *LeadAttached:
+			m.lost = false
 		case *MemberSpawned:
 			m.roles[e.Member.Name], m.status[e.Member.Name], m.shell[e.Member.Name] = e.Member.Role, e.Member.Status, e.Member.Agent == Shell
 		case *MemberStopped:

@@ -69,7 +69,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	}
 	switch rapid.SampledFrom(bodyWeights).Draw(t, "body") {
 	case "CreateTeam":
-		return &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", Budget: Budget{Tokens: rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens")}}
+		return &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", Timing: Timing{Beat: 1}, Budget: Budget{Tokens: rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens")}}
 	case "RestoreTeam":
 		return &RestoreTeam{From: s}
 	case "SetStatus":
@@ -153,6 +153,18 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &AskReport{}
 	case "GiveReport":
 		return &GiveReport{Text: word.Draw(t, "text")}
+	case "AttachLead":
+		return &AttachLead{Session: rapid.SampledFrom([]string{"s1", "s1", "s2"}).Draw(t, "session"), Seen: now - Time(rapid.Int64Range(0, 3000).Draw(t, "silent")), TakeOver: some.Draw(t, "over")}
+	case "LoseLead":
+		return &LoseLead{Session: rapid.SampledFrom([]string{"s1", "s2"}).Draw(t, "session"), Seen: now - Time(rapid.Int64Range(0, 500000).Draw(t, "silent"))}
+	case "RecordFacts":
+		return &RecordFacts{Facts: []Fact{{Name: "f", Path: rapid.SampledFrom([]string{"a", "a/../b", ""}).Draw(t, "path"), SHA256: word.Draw(t, "sum")}}}
+	case "SaveWork":
+		return &SaveWork{Task: task.Draw(t, "task"), Saved: Saved{Member: name.Draw(t, "member"), Diff: word.Draw(t, "diff"), Output: word.Draw(t, "output"), At: now}}
+	case "MarkLate":
+		return &MarkLate{Member: name.Draw(t, "member")}
+	case "ResendMessages":
+		return &ResendMessages{Member: name.Draw(t, "member"), Seqs: rapid.SampledFrom([][]int64{nil, nil, {s.messageSeq}, {s.messageSeq, 1}}).Draw(t, "seqs")}
 	case "ExpirePlan":
 		return &ExpirePlan{Request: request("plan").Draw(t, "request")}
 	case "MarkRead":
@@ -181,7 +193,7 @@ func foundedBy(t fataler, lead string) (*State, []*Record) {
 	s := &State{}
 	var records []*Record
 	for i, c := range []Command{
-		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: lead}},
+		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: lead, Timing: Timing{Undelivered: 100, Zombie: 300, Blocked: 200}}},
 		{Actor: "lead", Body: &SpawnMember{Name: "ann", Agent: External, Role: "r"}},
 		{Actor: "lead", Body: &SpawnMember{Name: "bob", Agent: "claude", PlanApproval: true}},
 		{Actor: Host("h1"), Body: &AttachMember{Member: "bob"}},

@@ -183,6 +183,12 @@ type Team struct {
 	CreatedAt    Time
 	UpdatedAt    Time
 	CleanedUp    bool
+	Timing       Timing
+	Facts        []Fact   // files that everybody relies on, as they were when the team last took note of them
+	LeadSession  string   // id of the session that leads
+	LeadSince    Time     // when it took the lead, or came back
+	LeadLost     Time     // since when nobody leads; 0 while somebody does
+	HeldAfter    int64    // while nobody leads, the messages that members send after this one wait
 	Restored     Restored // where the history before this journal's is
 }
 
@@ -205,6 +211,7 @@ type Member struct {
 	Prompt         string
 	Isolation      string // worktree: it works in a git worktree and on a branch of its own; "" for the team's directory
 	Status         MemberStatus
+	Since          Time  // when it came to be in that state
 	Incarnation    int64 // counts its sessions; control messages name the one they are for
 	PermissionMode string
 	Plan           Plan
@@ -223,6 +230,8 @@ type Member struct {
 	Inbox          []int64 // seqs of the messages it was sent and not yet given, in order
 	DeliveredSeq   int64   // seq of the last message it was given
 	ReadSeq        int64   // it has read everything up to this message
+	Late           []int64 // seqs in the inbox that the lead was told of, because they wait for long
+	Resent         int64   // counts how often late messages were sent again
 }
 
 // Plan is the approval of a member's plan.
@@ -265,6 +274,7 @@ type Task struct {
 	Failure     string // why the last attempt failed; kept until the next claim
 	Result      string
 	Metadata    map[string]json.RawMessage
+	Saved       Saved // what the last owner left behind when it could not go on
 	CreatedBy   string
 	CompletedBy string
 	CreatedAt   Time
@@ -300,6 +310,7 @@ type Message struct {
 	Incarnation int64  // of the recipient it is for; 0 for any
 	Quiet       bool   // it starts no turn: it is given with the next message that does
 	SentAt      Time
+	ResentAt    Time // when it was last sent again
 
 	waiting int // recipients that were not given it yet
 }
@@ -398,7 +409,7 @@ func (s *State) show(t *Task) Task {
 // Count returns the number of tasks in that state.
 func (s *State) Count(status TaskStatus) int { return s.counts[statusIndex(status)] }
 
-// Inbox returns the messages that the member was sent and not yet given, in order.
+// Inbox returns the messages that the member was sent and may be given now, in order.
 func (s *State) Inbox(member string) []Message {
 	m := s.member(member)
 	if m == nil {
@@ -406,7 +417,7 @@ func (s *State) Inbox(member string) []Message {
 	}
 	var mail []Message
 	for _, seq := range m.Inbox {
-		if msg := s.messages[seq]; msg != nil {
+		if msg := s.messages[seq]; msg != nil && !s.held(msg) {
 			mail = append(mail, *msg)
 		}
 	}

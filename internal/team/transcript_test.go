@@ -21,6 +21,7 @@ var bodies = func() map[string]reflect.Type {
 		&SpawnMember{}, &AttachMember{}, &DetachMember{}, &ReportStarted{}, &ReportStatus{}, &ReportStopped{}, &ReportFailed{}, &SetMode{},
 		&RequestShutdown{}, &AnswerShutdown{}, &WithdrawShutdown{}, &ExpireShutdown{}, &SubmitPlan{}, &AnswerPlan{}, &ExpirePlan{},
 		&ReportTrouble{}, &RetryMember{}, &HandOver{}, &AskReport{}, &GiveReport{},
+		&AttachLead{}, &LoseLead{}, &RecordFacts{}, &SaveWork{}, &MarkLate{}, &ResendMessages{},
 		&RequestPermission{}, &AnswerPermission{}, &ExpirePermission{},
 		&CreateTask{}, &UpdateTask{}, &ClaimTask{}, &CompleteTask{}, &FailTask{}, &ReleaseTask{}, &DeleteTask{},
 		&SendMessage{}, &Broadcast{}, &ReceiveMessages{}, &MarkRead{},

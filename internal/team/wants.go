@@ -21,6 +21,10 @@ const (
 	WantExpirePermission WantKind = "expire_permission" // the request is answered as timed out
 	WantExpireShutdown   WantKind = "expire_shutdown"   // the member without a session is stopped
 	WantBudgetCheck      WantKind = "budget_check"      // the time of the budget is over
+	WantSave             WantKind = "save"              // what the zombie does is saved again and again
+	WantRest             WantKind = "rest"              // the zombie's session is ended, for Reason, until there is a lead again
+	WantYield            WantKind = "yield"             // the blocked zombie gives its tasks back, for Reason
+	WantMarkLate         WantKind = "mark_late"         // the lead is told of messages that wait for long
 )
 
 // Want is one thing that should be true of the outside world. Wants are derived from the state and never queued, so a
@@ -32,7 +36,7 @@ type Want struct {
 	Incarnation int64
 	Seqs        []int64 // delivery: which messages, in order
 	Request     string  // expire_permission, expire_plan
-	Reason      string  // stop, retry, handover
+	Reason      string  // stop, retry, handover, rest, yield
 }
 
 // Wants returns what should be true at that time, always in the same order, and the time at which more may be due though nothing happens; 0 for never.
@@ -66,6 +70,11 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 		if p := m.Plan; p.State == "submitted" && p.Deadline != 0 && due(p.Deadline) {
 			wants = append(wants, Want{Kind: WantExpirePlan, Key: "expire/" + p.Request, Member: m.Name, Request: p.Request})
 		}
+		if seqs, then := s.late(m, now); len(seqs) > 0 {
+			wants = append(wants, Want{Kind: WantMarkLate, Key: fmt.Sprintf("late/%s/%d", m.Name, seqs[0]), Member: m.Name})
+		} else if then != 0 {
+			due(then)
+		}
 		ends := m.Shutdown.Request != "" && (m.Shutdown.Answer == "approved" || due(m.Shutdown.Deadline))
 		switch {
 		case ends && (m.Agent == External || m.Host == ""):
@@ -84,7 +93,17 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 			if m.Status == Spawning && m.Host == "" && patient {
 				break
 			}
+			if s.orphaned(m) && due(plus(s.team.LeadLost, Time(s.team.Timing.OrDefaults().Zombie))) {
+				if m.Host != "" {
+					wants = append(wants, Want{Kind: WantRest, Key: fmt.Sprintf("rest/%s/%d", m.Name, m.Incarnation), Member: m.Name, Incarnation: m.Incarnation,
+						Reason: "there has been no lead for " + span(Time(s.team.Timing.OrDefaults().Zombie))})
+				}
+				break
+			}
 			wants = append(wants, s.sessionWants(m, patient)...)
+			if s.orphaned(m) && m.Status != Spawning {
+				wants = append(wants, s.zombieWants(m, due)...)
+			}
 		}
 	}
 	return wants, next
@@ -105,11 +124,25 @@ func (s *State) Overdue(now Time) (due []Body) {
 		if p := s.members[i].Plan; p.State == "submitted" && p.Deadline != 0 && p.Deadline <= now && s.members[i].Status.Running() {
 			due = append(due, &ExpirePlan{Request: p.Request})
 		}
+		if seqs, _ := s.late(&s.members[i], now); len(seqs) > 0 && s.members[i].Status.Running() {
+			due = append(due, &MarkLate{Member: s.members[i].Name})
+		}
 		if m := &s.members[i]; m.Shutdown.Request != "" && m.Shutdown.Deadline <= now && m.Status.Running() && (m.Agent == External || m.Host == "") {
 			due = append(due, &ExpireShutdown{Member: m.Name})
 		}
 	}
 	return due
+}
+
+// zombieWants is what a member without a lead is to have besides its session.
+func (s *State) zombieWants(m *Member, due func(Time) bool) []Want {
+	session := fmt.Sprintf("%s/%d", m.Name, m.Incarnation)
+	wants := []Want{{Kind: WantSave, Key: fmt.Sprintf("save/%s/%d", session, s.team.LeadLost), Member: m.Name, Incarnation: m.Incarnation}}
+	if patience := Time(s.team.Timing.OrDefaults().Blocked); m.Status == Blocked && len(s.holds(m.Name)) > 0 && due(plus(max(m.Since, s.team.LeadLost), patience)) {
+		wants = append(wants, Want{Kind: WantYield, Key: fmt.Sprintf("yield/%s/%d", session, m.Since), Member: m.Name, Incarnation: m.Incarnation,
+			Reason: "it was blocked for " + span(patience) + " without a lead"})
+	}
+	return wants
 }
 
 // sessionWants is what the member's session is to have. One that is left alone after a trouble keeps its session, and gets nothing.
@@ -136,12 +169,16 @@ func (s *State) sessionWants(m *Member, patient bool) []Want {
 		w.Reason = m.Summary
 		wants = append(wants, w)
 	}
-	if n := len(m.Inbox); n > 0 && s.wakes(m) {
-		w := want(WantDelivery, fmt.Sprintf("/%d-%d", m.Inbox[0], m.Inbox[n-1]))
-		w.Seqs = slices.Clone(m.Inbox)
+	if s.wakes(m) {
+		ripe := s.ripe(m)
+		w := want(WantDelivery, fmt.Sprintf("/%d-%d", ripe[0], ripe[len(ripe)-1]))
+		if m.Resent > 0 {
+			w.Key += fmt.Sprintf("/again-%d", m.Resent)
+		}
+		w.Seqs = slices.Clone(ripe)
 		wants = append(wants, w)
 	}
-	if m.Status == Idle && m.Shutdown.Request == "" && s.AllowsTool(m.Name, "TaskClaim") == nil {
+	if m.Status == Idle && !s.orphaned(m) && s.team.Status != TeamConsolidating && m.Shutdown.Request == "" && s.AllowsTool(m.Name, "TaskClaim") == nil {
 		if t := s.next(m); t != nil {
 			wants = append(wants, want(WantWork, fmt.Sprintf("/%s/%d", t.ID, t.Fence)))
 		}
@@ -153,7 +190,7 @@ func (s *State) sessionWants(m *Member, patient bool) []Want {
 func (s *State) wakes(m *Member) bool {
 	return slices.ContainsFunc(m.Inbox, func(seq int64) bool {
 		msg := s.messages[seq]
-		return msg != nil && !msg.Quiet
+		return msg != nil && !msg.Quiet && !s.held(msg)
 	})
 }
 
