@@ -53,7 +53,7 @@ const (
 
 // Able says why no worktree can be added to the repository; nil where one can.
 func Able(ctx context.Context, procs *proc.Register, repo string) error {
-	g := git{procs, repo}
+	g := git{procs: procs, dir: repo}
 	if _, err := g.run(ctx, "rev-parse", "--show-prefix"); err != nil {
 		return fmt.Errorf("%s is not in a git repository: %w", repo, err)
 	}
@@ -69,13 +69,13 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 	if err := Able(ctx, procs, p.Repo); err != nil {
 		return "", err
 	}
-	g := git{procs, p.Repo}
+	g := git{procs: procs, dir: p.Repo}
 	prefix, err := g.run(ctx, "rev-parse", "--show-prefix")
 	if err != nil {
 		return "", err
 	}
 	work := filepath.Join(p.Dir, filepath.FromSlash(prefix))
-	if there, err := (git{procs, p.Dir}).run(ctx, "symbolic-ref", "--short", "HEAD"); err == nil {
+	if there, err := (git{procs: procs, dir: p.Dir}).run(ctx, "symbolic-ref", "--short", "HEAD"); err == nil {
 		if there != p.Branch {
 			return "", fmt.Errorf("%s is there already and on the branch %s, not on %s", p.Dir, there, p.Branch)
 		}
@@ -101,7 +101,7 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 
 // Changed returns the files below dir that differ from the last commit, in git's order.
 func Changed(ctx context.Context, procs *proc.Register, dir string) ([]string, error) {
-	out, err := git{procs, dir}.run(ctx, "status", "--porcelain", "--no-renames", "--", ".")
+	out, err := git{procs: procs, dir: dir}.run(ctx, "status", "--porcelain", "--no-renames", "--", ".")
 	if err != nil || out == "" {
 		return nil, err
 	}
@@ -112,6 +112,46 @@ func Changed(ctx context.Context, procs *proc.Register, dir string) ([]string, e
 		}
 	}
 	return files, nil
+}
+
+// Diff returns the last commit, and what differs from it below dir, new files among it, as a patch that git apply takes. It touches neither the work tree nor
+// the index. Outside a repository both are "".
+func Diff(ctx context.Context, procs *proc.Register, dir string) (commit, patch string, err error) {
+	g := git{procs: procs, dir: dir}
+	inside, err := g.run(ctx, "rev-parse", "--is-inside-work-tree")
+	if err != nil || inside != "true" {
+		return "", "", nil
+	}
+	base := "HEAD"
+	if commit, err = g.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+		commit = ""
+		if base, err = g.run(ctx, "hash-object", "-t", "tree", "/dev/null"); err != nil { // the empty tree
+			return "", "", err
+		}
+	}
+	index, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
+	if err != nil {
+		return commit, "", err
+	}
+	scratch, err := os.MkdirTemp("", "cadre-index-")
+	if err != nil {
+		return commit, "", err
+	}
+	defer os.RemoveAll(scratch)
+	copied := filepath.Join(scratch, "index")
+	if data, err := os.ReadFile(index); err == nil { // what is known of the files spares reading them all
+		if err := os.WriteFile(copied, data, 0o600); err != nil {
+			return commit, "", err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return commit, "", err
+	}
+	g.env = []string{"GIT_INDEX_FILE=" + copied}
+	if _, err := g.run(ctx, "add", "--intent-to-add", "--", "."); err != nil { // new files, without storing what is in them
+		return commit, "", err
+	}
+	patch, err = g.output(ctx, "diff", "--no-ext-diff", "--no-textconv", "--relative", base, "--", ".")
+	return commit, patch, err
 }
 
 // Finish commits what the member left uncommitted, merges its branch into the one that is checked out in Repo, and removes worktree and branch.
@@ -128,7 +168,7 @@ func Finish(ctx context.Context, procs *proc.Register, p Place, message string) 
 	if err != nil {
 		return Result{}, err
 	}
-	home := git{procs, p.Repo}
+	home := git{procs: procs, dir: p.Repo}
 	result := Result{Left: strayed}
 	if strayed == "" {
 		if result, err = merge(ctx, home, tree.common, p.Branch, message); err != nil {
@@ -151,7 +191,7 @@ func Leave(ctx context.Context, procs *proc.Register, dir, branch, message strin
 	if err != nil {
 		return "", err
 	}
-	home := git{procs, tree.common}
+	home := git{procs: procs, dir: tree.common}
 	elsewhere, err := home.run(ctx, "rev-list", "--count", branch, "--not", "--exclude="+branch, "--branches")
 	if err != nil {
 		return "", err
@@ -171,7 +211,7 @@ type tree struct {
 
 // open finds the worktree that dir is in. It takes no other work tree for one.
 func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err error) {
-	g := git{procs, dir}
+	g := git{procs: procs, dir: dir}
 	out, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--git-dir")
 	if err != nil {
 		return tree{}, err
@@ -286,10 +326,17 @@ func alone(ctx context.Context, path string) (unlock func(), err error) {
 type git struct {
 	procs *proc.Register
 	dir   string
+	env   []string // besides the usual
 }
 
 // run returns what the command printed, without space around it. It waits for other git commands that hold the repository's locks.
 func (g git) run(ctx context.Context, args ...string) (string, error) {
+	out, err := g.output(ctx, args...)
+	return strings.TrimRight(out, " \n"), err
+}
+
+// output is run with what the command printed as it is.
+func (g git) output(ctx context.Context, args ...string) (string, error) {
 	waiting, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
 	for {
@@ -312,6 +359,7 @@ func (g git) try(ctx context.Context, args []string) (string, error) {
 	// No hook of the repository runs: these commits and checkouts are cadre's, not the person's. A name to commit under may be missing in CI.
 	all := append([]string{"git", "-C", g.dir, "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false"}, args...)
 	env := append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C", "GIT_EDITOR=true")
+	env = append(env, g.env...)
 	if os.Getenv("GIT_AUTHOR_NAME") == "" && (args[0] == "commit" || args[0] == "merge") && !g.identified(ctx) {
 		env = append(env, "GIT_AUTHOR_NAME=cadre", "GIT_AUTHOR_EMAIL=cadre@localhost", "GIT_COMMITTER_NAME=cadre", "GIT_COMMITTER_EMAIL=cadre@localhost")
 	}
@@ -324,9 +372,9 @@ func (g git) try(ctx context.Context, args []string) (string, error) {
 		if words == "" {
 			words = exit.String()
 		}
-		return strings.TrimSpace(out.String()), fmt.Errorf("git %s: %s", args[0], words)
+		return out.String(), fmt.Errorf("git %s: %s", args[0], words)
 	}
-	return strings.TrimRight(out.String(), " \n"), nil
+	return out.String(), nil
 }
 
 // identified reports whether git knows whom to name in a commit.
