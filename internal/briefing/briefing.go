@@ -114,6 +114,9 @@ func Work(s *team.State, id string) string {
 	if t.Failure != "" {
 		b.WriteString("\nAn attempt before this one failed: " + line(t.Failure) + "\n")
 	}
+	if t.Saved.Member != "" {
+		b.WriteString("\n" + Saved(t.Saved) + "\n")
+	}
 	for _, before := range t.BlockedBy {
 		if d, ok := s.Task(before); ok && d.Status == team.Completed && d.Result != "" {
 			fmt.Fprintf(&b, "\nResult of task %s (%s), by %s:\n%s\n", d.ID, line(d.Subject), d.CompletedBy, quote(d.Result))
@@ -121,6 +124,23 @@ func Work(s *team.State, id string) string {
 	}
 	fmt.Fprintf(&b, "\nWhen it is done, call TaskUpdate with taskId %s, status completed and the result.", t.ID)
 	return b.String()
+}
+
+// Saved tells of what somebody had done of a task when it could not go on with it.
+func Saved(w team.Saved) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s had begun it and could not go on. Look first at what is there already.\n", w.Member)
+	if w.Diff != "" {
+		against := ""
+		if w.Commit != "" {
+			against = ", against the commit " + line(w.Commit)
+		}
+		fmt.Fprintf(&b, "What had been changed where it worked, at the last look%s:\n%s\n", against, quote(w.Diff))
+	}
+	if w.Output != "" {
+		fmt.Fprintf(&b, "Its last words:\n%s\n", quote(w.Output))
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // Nudge reminds a member that ended its turn of the task that it still holds.

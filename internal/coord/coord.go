@@ -10,6 +10,7 @@
 //	want session ──lease taken──▶ starting ──Started──▶ running ──Ended──▶ reported as failed
 //	                                                       │ want stop ─────▶ stopped, reported as stopped
 //	                                                       │ want gone ─────▶ stopped, given back (detached)
+//	                                                       │ want rest ─────▶ its work saved, its tasks on the list, given back: there is no lead
 //	                                                       │ lease lost ────▶ stopped, nothing reported: another host has it
 //
 // # Guarantees
@@ -131,6 +132,7 @@ func bury(ctx context.Context, dir string, log func(string)) error {
 // Host runs sessions for one team.
 type Host struct {
 	Options
+	pulse *pulse
 	seats map[string]*seat // by member
 	ended chan *seat
 	over  chan struct{} // closed when Run returns
@@ -144,7 +146,7 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	return &Host{Options: o, seats: map[string]*seat{}, ended: make(chan *seat), over: make(chan struct{})}
+	return &Host{Options: o, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{}, ended: make(chan *seat), over: make(chan struct{})}
 }
 
 // Run makes wants true until ctx ends, the team has ended, or with UntilIdle no session is left. Its error says why it could not go on; the end of ctx is none.
@@ -167,7 +169,7 @@ func (h *Host) Run(ctx context.Context) error {
 		if !live {
 			break
 		}
-		timer.Reset(next)
+		timer.Reset(min(next, h.beat(ctx)))
 		select {
 		case <-ctx.Done():
 		case failure = <-changed:
@@ -233,6 +235,8 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 			err = h.do(ctx, &team.ExpirePermission{Request: w.Request}, 0)
 		case team.WantExpireShutdown:
 			err = h.do(ctx, &team.ExpireShutdown{Member: w.Member}, 0)
+		case team.WantMarkLate:
+			err = h.do(ctx, &team.MarkLate{Member: w.Member}, 0)
 		case team.WantExpirePlan:
 			err = h.do(ctx, &team.ExpirePlan{Request: w.Request}, 0)
 		case team.WantSession:
@@ -244,11 +248,21 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 				next = min(next, watchEvery)
 			}
 			err = h.session(ctx, members[i])
+		case team.WantRest:
+			wanted[w.Member] = true
+			if s := h.seats[w.Member]; s != nil && s.incarnation == w.Incarnation {
+				s.stop(stopRest, w.Reason, h.StopGrace)
+			} else if members[i].Host != h.ID {
+				next = min(next, watchEvery)
+				err = h.takeOver(ctx, members[i]) // its host is dead, or sees to it
+			} else {
+				err = h.do(ctx, &team.DetachMember{Member: w.Member, Reason: w.Reason}, members[i].Lease)
+			}
 		case team.WantHandover:
 			if s := h.seats[w.Member]; s != nil && s.incarnation == w.Incarnation {
 				s.stop(stopFresh, w.Reason, h.StopGrace)
 			}
-		case team.WantDelivery, team.WantWork, team.WantRetry, team.WantAccess:
+		case team.WantDelivery, team.WantWork, team.WantRetry, team.WantAccess, team.WantSave, team.WantYield:
 			if s := h.seats[w.Member]; s != nil && s.incarnation == w.Incarnation {
 				s.give(w)
 			}
@@ -332,6 +346,9 @@ func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
 
 func (h *Host) vacate(s *seat) {
 	delete(h.seats, s.member)
+	if err := h.pulse.beats.Forget(s.member); err != nil {
+		h.Log(err.Error())
+	}
 }
 
 // leave ends every session, gives the leases back, unless the team has ended and takes none, and lets go of the register.

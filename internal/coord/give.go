@@ -63,6 +63,10 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 			}
 		case team.WantRetry:
 			s.deliverWork(ctx, session, id, briefing.Retry(w.Reason))
+		case team.WantSave:
+			s.saving.Go(func() { s.saveAlone(ctx) })
+		case team.WantYield:
+			s.putDown(ctx, w.Reason)
 		case wantNudge:
 			var task team.Task
 			s.host.Desk.View(func(st *team.State) { task, _ = st.Task(w.Request) })

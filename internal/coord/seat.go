@@ -39,6 +39,9 @@ type seat struct {
 	again chan team.WantKind       // what could not be given, and is to be given once more
 	post  post
 
+	saving    sync.WaitGroup // the work is being saved, because there is no lead
+	savedFile sync.Mutex
+
 	mu    sync.Mutex
 	how   ending
 	why   string
@@ -55,6 +58,7 @@ const (
 	stopDetach         // it is not wanted here now: the member is to be started again some time
 	stopFresh          // a fresh session is to go on for it
 	stopFull           // the same, as its context is full
+	stopRest           // it waits for a lead: its tasks go back on the list
 	stopQuietly        // it is not ours any more
 )
 
@@ -63,7 +67,7 @@ func (h *Host) seat(m team.Member, a agent.Agent) {
 	t := h.Desk.Team()
 	_, worker := a.(agent.Worker)
 	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, teamID: t.ID, lead: t.Lead, ctx: ctx, leave: cancel, agent: a, dir: t.Dir, told: !worker,
-		gifts: make(chan team.Want, 8), given: map[team.WantKind]string{}, again: make(chan team.WantKind, 8)}
+		gifts: make(chan team.Want, 12), given: map[team.WantKind]string{}, again: make(chan team.WantKind, 8)}
 	s.turn.since = h.Desk.Seq()
 	h.seats[m.Name] = s
 	go s.run(m)
@@ -127,6 +131,9 @@ func (s *seat) run(m team.Member) {
 	// From here on the session is over; what is reported must not be cut short by the end of the seat.
 	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
 	defer cancel()
+	if how == stopRest {
+		s.putDown(ctx, why)
+	}
 	body := s.epitaph(ctx, how, why, failure)
 	if body != nil {
 		if err := s.host.do(ctx, body, s.lease); err != nil {
@@ -143,7 +150,7 @@ func (s *seat) epitaph(ctx context.Context, how ending, why string, failure erro
 	switch how {
 	case stopReport:
 		return &team.ReportStopped{Member: s.member, Reason: why}
-	case stopDetach:
+	case stopDetach, stopRest:
 		return &team.DetachMember{Member: s.member, Reason: why}
 	case stopFresh:
 		return &team.DetachMember{Member: s.member, Reason: why, Fresh: true, Note: s.note(ctx, why)}
@@ -276,6 +283,7 @@ func (s *seat) live(m team.Member, scratch string) error {
 	<-stopped
 	stopGiving()
 	giving.Wait()
+	s.saving.Wait()
 	return err
 }
 

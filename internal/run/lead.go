@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"cadre/internal/desk"
+	"cadre/internal/leader"
 	"cadre/internal/proc"
 	"cadre/internal/team"
 )
@@ -17,6 +19,8 @@ import (
 // report and completes the team. Whoever has [Take]n the team may have one.
 type Lead struct {
 	Desk      *desk.Desk
+	Dir       string   // the team's folder; "" for a team in memory, whose lead nobody can miss
+	Session   string   // id of the session that leads; unique for ever
 	Title     string   // of the report; "" for the usual one
 	Sections  []string // ids from the team file, of the tasks whose results the report shows; tasks that are in no file are always shown
 	Report    string   // where the report is written, an absolute path; "" for nowhere
@@ -54,9 +58,9 @@ const (
 	finishTime = time.Minute
 )
 
-// Take takes the lead of the team in that folder. It is refused with NotReady while somebody else has it.
-func Take(dir, name string) (*proc.Lock, error) {
-	lock, err := proc.NewLock(filepath.Join(dir, "lead.lock"))
+// Take takes the right to lead the team in that folder. It is refused with NotReady while somebody else has it.
+func Take(dir, name string) (*leader.Lock, error) {
+	lock, err := leader.Claim(dir)
 	if errors.Is(err, proc.ErrHeld) {
 		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being run already; to follow it: cadre log %s --follow", name, name)}
 	}
@@ -140,6 +144,26 @@ func replaced(s *team.State, name string) bool {
 // Work leads until nothing more can happen. hosting is closed when the host of the team's sessions ends. short says why it ended early, the end of ctx
 // included; without a reason [Lead.Undone] tells what is left once the host has ended.
 func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if l.Dir != "" {
+		held, err := leader.Take(ctx, leader.Options{Desk: l.Desk, Dir: l.Dir, Session: l.Session, Beats: !l.look().led, Log: l.Log})
+		if err != nil {
+			return nil, err
+		}
+		defer held.Close()
+		var watching sync.WaitGroup
+		defer watching.Wait()
+		over := make(chan struct{})
+		defer close(over)
+		watching.Go(func() {
+			select {
+			case <-held.Lost():
+				cancel(reason(team.Conflict, "%v", leader.ErrTakenOver))
+			case <-over:
+			}
+		})
+	}
 	for {
 		if err := l.show(ctx); err != nil {
 			return stopped(ctx, err)

@@ -247,6 +247,7 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 		defer close(hosting)
 		failure = host.Run(ctx)
 	}()
+	lead.Dir, lead.Session = a.dir, "run-"+id
 	short, err = lead.Work(ctx, hosting)
 	cancel()
 	<-hosting

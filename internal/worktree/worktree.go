@@ -220,7 +220,7 @@ func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err er
 	if len(parts) != 3 || parts[1] == parts[2] {
 		return tree{}, fmt.Errorf("%s is no git worktree of its own any more", dir)
 	}
-	return tree{git{procs, parts[0]}, parts[1]}, nil
+	return tree{git{procs: procs, dir: parts[0]}, parts[1]}, nil
 }
 
 // save commits what is not committed, and moves the branch to where the member got. Where that does not follow the branch, strayed says what has the rest.
