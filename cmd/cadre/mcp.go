@@ -16,6 +16,7 @@ import (
 	"cadre/internal/agent/drivers"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
+	"cadre/internal/leader"
 	"cadre/internal/letter"
 	"cadre/internal/mcpserver"
 	"cadre/internal/proc"
@@ -103,6 +104,13 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 		return err
 	}
 	defer present.Unlock()
+	if as == d.Team().Lead {
+		release, err := a.leadFrom(ctx, d, dir)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	box := &outsider{app: a, desk: d, name: name, member: as}
 	tools := toolbox.New(toolbox.Options{Desk: box, Member: as, Now: desk.Now, Refresh: d.Refresh, Mail: box.mail, Agents: func() []string { return append(drivers.Offers(""), team.External) },
 		Spawned: func(ctx context.Context, member string) error {
@@ -120,6 +128,29 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			return a.home.Remove(dir)
 		}})
 	return mcpserver.Stdio(ctx, tools, os.Stdin, os.Stdout, mcpserver.Options{Name: agent.ToolServerName, Version: version})
+}
+
+// leadFrom has this session lead the team for as long as it lives, unless another one does: then it works beside that. When it ends its teammates are without
+// a lead, and after a while they know.
+func (a *app) leadFrom(ctx context.Context, d *desk.Desk, dir string) (release func(), err error) {
+	t := d.Team()
+	lock, err := leader.Claim(dir)
+	if errors.Is(err, proc.ErrHeld) {
+		a.note(fmt.Sprintf("session %s leads team %s already; this one works beside it, as the same lead", t.LeadSession, t.Name))
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	lead, err := leader.Take(ctx, leader.Options{Desk: d, Dir: dir, Session: "mcp-" + strings.ToLower(desk.NewID()), Beats: true, Log: a.note})
+	if err != nil {
+		lock.Unlock()
+		return nil, err
+	}
+	return func() {
+		lead.Close()
+		lock.Unlock()
+	}, nil
 }
 
 // teamOfDirectory is a name for a team, made from where this is.

@@ -40,7 +40,8 @@ Exit status 0: every task is completed. 1: some are not, for the reason that is 
 With --json every record is printed as it happens, one a line, and the result last.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			stays()
-			o := run.Options{Home: a.home, Report: report, Log: a.note, Hooks: a.hooks(nil), Project: a.projector, Agent: agents().Agent, Relay: agents().Relay(), Role: a.role}
+			o := a.runOptions()
+			o.Report = report
 			var err error
 			if t := a.teammateOf(c.Context()); t != "" {
 				return &team.Error{Code: team.Denied, Text: fmt.Sprintf("%s is a teammate of team %s, and a teammate cannot create a team; ask the lead with a message", a.actor(t, ""), t)}
@@ -83,6 +84,11 @@ With --json every record is printed as it happens, one a line, and the result la
 	c.Flags().DurationVar(&timeout, "timeout", 0, "end the run after this time, for example 30m")
 	g.flags(c)
 	return c
+}
+
+// runOptions are what every run has.
+func (a *app) runOptions() run.Options {
+	return run.Options{Home: a.home, Log: a.note, Hooks: a.hooks(nil), Project: a.projector, Agent: agents().Agent, Relay: agents().Relay(), Role: a.role, Checkpoints: true}
 }
 
 // teamFile reads a team file, and returns its path as the same file has it however it is named.

@@ -145,7 +145,7 @@ func (a *app) ensureHost(ctx context.Context, name, member string) error {
 		var m team.Member
 		var seq int64
 		d.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
-		if m.Host != "" || !m.Status.Running() {
+		if !m.Status.Running() || m.Host != "" && proc.Held(filepath.Join(dir, "hosts", m.Host, proc.AliveFile)) {
 			return nil
 		}
 		if err := d.Wait(ctx, seq); err != nil {
@@ -204,7 +204,7 @@ func (a *app) hostCommand() *cobra.Command {
 			}
 			defer d.Close()
 			go projectNowAndThen(ctx, d)
-			return coord.New(coord.Options{Desk: d, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(d)), Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true}).Run(ctx)
+			return coord.New(coord.Options{Desk: d, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(d)), Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true, Checkpoints: true}).Run(ctx)
 		},
 	}
 }
@@ -224,11 +224,20 @@ func projectNowAndThen(ctx context.Context, d *desk.Desk) {
 func (a *app) shutdownCommand() *cobra.Command {
 	var reason, as string
 	var deadline time.Duration
+	var graceful bool
 	c := &cobra.Command{
-		Use: "shutdown [TEAM] NAME", Short: "Shut a teammate down", Args: positional(1),
-		Long: "Ask a teammate to finish and end, and wait until it has. At the deadline its session is ended whatever it answered. Its\ntasks go back on the list and its unread mail back to the senders.",
+		Use: "shutdown [TEAM] NAME | shutdown TEAM --graceful", Short: "Shut a teammate down, or bring the whole team to its end", Args: func(c *cobra.Command, args []string) error {
+			if graceful {
+				return positional(0)(c, args)
+			}
+			return positional(1)(c, args)
+		},
+		Long: "Ask a teammate to finish and end, and wait until it has. At the deadline its session is ended whatever it answered. Its\ntasks go back on the list and its unread mail back to the senders.\n\nWith --graceful the whole team is brought to its end: everybody ends what they are at, nothing new is begun, and the team waits\nfor its consolidation (cadre consolidate).",
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
+			if graceful {
+				return a.windDown(ctx, args, as)
+			}
 			name, args, err := a.split(ctx, args, 1)
 			if err != nil {
 				return err
@@ -248,6 +257,7 @@ func (a *app) shutdownCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why, for the teammate")
+	c.Flags().BoolVar(&graceful, "graceful", false, "bring the whole team to its end")
 	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
 	c.Flags().DurationVar(&deadline, "deadline", 30*time.Second, "when it is ended whatever it answered")
 	return c

@@ -24,10 +24,8 @@ const partsPerFolder = 100
 
 // Beside is what a checkpoint tells of a team that is not in its state.
 type Beside struct {
-	LeadSession string               // of a lead that is a person or a program of theirs; of any other it is known
-	Facts       map[string]string    // checksums of the files that the team named as shared facts, by name
-	Heartbeats  map[string]team.Time // when each member was last heard of
-	Commit      string               // the project's, last known to be good
+	Heartbeats map[string]team.Time // when each member was last heard of
+	Commit     string               // the project's, last known to be good
 }
 
 // document is state.json. Its head is for people and programs; restoring needs no more of it than the sequence and the logs.
@@ -247,10 +245,10 @@ func (d *draft) line(log int, line []byte) {
 func (d *draft) see(s *team.State, beside Beside) {
 	t := s.Team()
 	doc := document{Version: version, TeamID: t.ID, TeamName: t.Name, Sequence: s.Position(), History: t.Restored.ID, Created: t.CreatedAt, Updated: t.UpdatedAt,
-		LeadSession: beside.LeadSession, Status: t.Status, Teammates: []teammate{}, MailboxSeq: s.MessageSeq(), Facts: beside.Facts, Commit: beside.Commit,
+		LeadSession: t.LeadSession, Status: t.Status, Teammates: []teammate{}, MailboxSeq: s.MessageSeq(), Facts: map[string]string{}, Commit: beside.Commit,
 		Queue: queue{Pending: []string{}, InProgress: []claim{}, Completed: []string{}}}
-	if doc.Facts == nil {
-		doc.Facts = map[string]string{}
+	for _, f := range t.Facts {
+		doc.Facts[f.Name] = f.SHA256
 	}
 	held := map[string]string{}
 	for id := 1; ; id++ {
@@ -276,7 +274,7 @@ func (d *draft) see(s *team.State, beside Beside) {
 	}
 	for i, m := range s.Members() {
 		if m.Name == t.Lead {
-			if m.Session != "" {
+			if doc.LeadSession == "" { // an agent of which no process is known that leads
 				doc.LeadSession = m.Session
 			}
 			continue

@@ -84,7 +84,7 @@ func TestNoSecretIsKept(t *testing.T) {
 	w.do(t, "bob", &team.SubmitPlan{Plan: "log in with " + secret})
 	shelf := &memory{}
 	s := &Store{team: "demo", shelf: shelf}
-	if _, err := s.Write(t.Context(), w, Beside{LeadSession: "l", Facts: map[string]string{"modules": "abc123"}}); err != nil {
+	if _, err := s.Write(t.Context(), w, Beside{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range shelf.files {

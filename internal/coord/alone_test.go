@@ -200,6 +200,10 @@ func TestLeadIsTakenOver(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("who led does not notice that another one does")
 	}
+	eventually(t, "the new lead's signs of life are there", func() bool {
+		b, _, _ := heartbeat.Of(teamDir).Of("lead")
+		return b.Session == "L3"
+	})
 	newest.Close()
 	// The same machine: its process is known to be gone.
 	next, err := take("L4", false)

@@ -60,7 +60,7 @@ func (h *Host) beat(ctx context.Context) time.Duration {
 }
 
 func (h *Host) sign(s *team.State, m team.Member, now time.Time) heartbeat.Beat {
-	b := heartbeat.Beat{Member: m.Name, At: now.UnixMilli(), Context: m.Context, Status: string(m.Status), MessageSeq: m.DeliveredSeq, CheckpointSeq: h.checkpointed(), Session: m.Session,
+	b := heartbeat.Beat{Member: m.Name, At: now.UnixMilli(), Context: m.Context, Status: string(m.Status), MessageSeq: m.DeliveredSeq, CheckpointSeq: h.covered.Load(), Session: m.Session,
 		Host: h.ID, Machine: h.pulse.machine, Pid: os.Getpid(), Count: h.pulse.count, Incarnation: m.Incarnation}
 	if held := s.Held(m.Name); len(held) > 0 {
 		b.Task = held[0].ID
@@ -104,6 +104,3 @@ func (h *Host) lookForLead(ctx context.Context, t team.Team, now time.Time) {
 
 // teamDir is the folder of the team.
 func (h *Host) teamDir() string { return filepath.Dir(h.Hosts) }
-
-// checkpointed is the seq of the last record that a checkpoint has.
-func (h *Host) checkpointed() int64 { return 0 }

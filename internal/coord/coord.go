@@ -30,6 +30,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"cadre/internal/agent"
@@ -52,6 +53,8 @@ type Options struct {
 	Role   func(dir, role string) (agentdef.Definition, bool, error) // what a role means in that directory; nil for nothing
 	Log    func(string)
 
+	// Checkpoints has checkpoints of the team made, in the project's repository where there is one.
+	Checkpoints bool
 	// UntilIdle ends Run when no member has a session any more, as well as when the team has ended.
 	UntilIdle bool
 	// StopGrace bounds the friendly part of ending a session; 0 for 5 s.
@@ -132,10 +135,12 @@ func bury(ctx context.Context, dir string, log func(string)) error {
 // Host runs sessions for one team.
 type Host struct {
 	Options
-	pulse *pulse
-	seats map[string]*seat // by member
-	ended chan *seat
-	over  chan struct{} // closed when Run returns
+	pulse   *pulse
+	covered atomic.Int64     // how many records of the team the last checkpoint covers
+	kept    func()           // ends the making of checkpoints, with a last one
+	seats   map[string]*seat // by member
+	ended   chan *seat
+	over    chan struct{} // closed when Run returns
 }
 
 // New returns a host that is ready to run.
@@ -146,7 +151,7 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	return &Host{Options: o, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{}, ended: make(chan *seat), over: make(chan struct{})}
+	return &Host{Options: o, kept: func() {}, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{}, ended: make(chan *seat), over: make(chan struct{})}
 }
 
 // Run makes wants true until ctx ends, the team has ended, or with UntilIdle no session is left. Its error says why it could not go on; the end of ctx is none.
@@ -157,6 +162,9 @@ func (h *Host) Run(ctx context.Context) error {
 	changed := make(chan error, 1)
 	go h.watch(watching, h.Desk.Seq(), changed) // from before the first look, whose own commands are changes too
 
+	if h.Checkpoints {
+		h.startKeeping(ctx)
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var failure error
@@ -367,9 +375,11 @@ func (h *Host) leave(ctx context.Context) error {
 		case s := <-h.ended:
 			h.vacate(s)
 		case <-ctx.Done():
+			h.kept()
 			return errors.Join(fmt.Errorf("%d sessions did not end in time and were killed", len(h.seats)), h.Procs.Close(context.WithoutCancel(ctx)))
 		}
 	}
+	h.kept()
 	var mine []team.Member
 	h.Desk.View(func(s *team.State) {
 		if ended(s) {

@@ -70,6 +70,7 @@ func (h *Host) seat(m team.Member, a agent.Agent) {
 		gifts: make(chan team.Want, 12), given: map[team.WantKind]string{}, again: make(chan team.WantKind, 8)}
 	s.turn.since = h.Desk.Seq()
 	h.seats[m.Name] = s
+	h.pulse.next = time.Time{} // the first sign of life at once
 	go s.run(m)
 }
 

@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -62,6 +63,8 @@ func Of(teamDir string) Folder { return Folder(filepath.Join(teamDir, "heartbeat
 
 const suffix = ".json"
 
+var written atomic.Int64 // beats of this process, for the names of files that are not in their place yet
+
 // Write puts the beat in place of the member's last one. A reader sees the one or the other whole.
 func (f Folder) Write(b Beat) error {
 	data, err := json.Marshal(b)
@@ -69,7 +72,7 @@ func (f Folder) Write(b Beat) error {
 		return err
 	}
 	path := filepath.Join(string(f), b.Member+suffix)
-	fresh := fmt.Sprintf("%s.%d.new", path, b.Pid) // one process beats for a member
+	fresh := fmt.Sprintf("%s.%d-%d.new", path, os.Getpid(), written.Add(1)) // also beside one that has just lost the member
 	if err = os.WriteFile(fresh, append(data, '\n'), 0o600); errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(string(f), 0o700); err == nil {
 			err = os.WriteFile(fresh, append(data, '\n'), 0o600)

@@ -112,10 +112,24 @@ func (l *Lead) lastSeen() (team.Time, error) {
 // Lost is closed when another session has taken the lead.
 func (l *Lead) Lost() <-chan struct{} { return l.lost }
 
-// Close ends the lead's signs of life. The lead stays with the session until another one takes it.
+// Close ends the lead's signs of life. The lead stays with the session until another one takes it, and is lost after a while.
 func (l *Lead) Close() {
 	l.stop()
 	l.done.Wait()
+}
+
+// Release ends them and leaves the lead to the user, who leads by commands and is never lost.
+func (l *Lead) Release(ctx context.Context) {
+	l.Close()
+	_, err := l.o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, From: l.o.Session}})
+	if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
+		l.o.Log("the lead is not given back: " + err.Error())
+	}
+	if l.o.Beats {
+		if err := heartbeat.Of(l.o.Dir).Forget(l.o.Desk.Team().Lead); err != nil {
+			l.o.Log(err.Error())
+		}
+	}
 }
 
 func (l *Lead) hold(ctx context.Context) {

@@ -151,7 +151,11 @@ func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err er
 		if err != nil {
 			return nil, err
 		}
-		defer held.Close()
+		defer func() {
+			leaving, done := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+			defer done()
+			held.Release(leaving)
+		}()
 		var watching sync.WaitGroup
 		defer watching.Wait()
 		over := make(chan struct{})

@@ -45,6 +45,7 @@ import (
 type Options struct {
 	Home   home.Home
 	File   *teamfile.File
+	Resume bool                          // go on with the unfinished team of that name, whatever it was made from: of File only the name and the report count
 	Path   string                        // of the team file, absolute
 	Dir    string                        // where the team works, absolute
 	Report string                        // where the report goes; "" for what the file says, else <team>-report.md; relative to Dir
@@ -54,6 +55,8 @@ type Options struct {
 	Role   func(dir, role string) (agentdef.Definition, bool, error)
 	Hooks  desk.Hooks // nil for none
 	Env    []string   // added to the environment of sessions
+	// Checkpoints has checkpoints of the team made.
+	Checkpoints bool
 
 	// Project brings projections up to date; nil for none.
 	Project func(dir string) ProjectFunc
@@ -83,6 +86,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	result, err := l.Finish(ctx, short)
+	if a.Checkpoints && err == nil {
+		a.checkpoint(ctx)
+	}
 	result.Seconds = time.Since(began).Seconds()
 	return result, err
 }
@@ -103,7 +109,7 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	}
 	a := &attempt{Options: o}
 	name := o.File.Name
-	if _, err := o.Home.Folder(name); team.CodeOf(err) == team.NotFound {
+	if _, err := o.Home.Folder(name); team.CodeOf(err) == team.NotFound && !o.Resume {
 		if err := o.Home.Create(name, a.beginning()); err != nil && team.CodeOf(err) != team.Taken { // somebody was faster: go on with theirs
 			return nil, err
 		}
@@ -116,8 +122,14 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		return nil, err
 	}
 	t := a.desk.Team()
+	over := t.CleanedUp || t.Status == team.TeamComplete || t.Status == team.TeamAborted
 	switch {
-	case t.CleanedUp, t.Status == team.TeamComplete, t.Status == team.TeamAborted:
+	case o.Resume && over:
+		a.close()
+		return nil, &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s has ended meanwhile", name)}
+	case o.Resume:
+		return a, nil
+	case over:
 		// It is at its end: its record is kept under its id, and the name begins anew.
 		a.close()
 		if t.CleanedUp {
@@ -240,7 +252,7 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 	if err != nil {
 		return nil, err
 	}
-	host := coord.New(coord.Options{Desk: a.desk, Agent: a.Agent, Offers: a.Offers, Relay: a.Relay, Role: a.Role, Hosts: hosts, Procs: procs, ID: id, Env: a.Env, Log: a.Log})
+	host := coord.New(coord.Options{Desk: a.desk, Agent: a.Agent, Offers: a.Offers, Relay: a.Relay, Role: a.Role, Hosts: hosts, Procs: procs, ID: id, Env: a.Env, Log: a.Log, Checkpoints: a.Checkpoints})
 	hosting := make(chan struct{})
 	var failure error
 	go func() {
@@ -255,6 +267,15 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 		short = lead.Undone()
 	}
 	return short, err
+}
+
+// checkpoint keeps how the run ended.
+func (a *attempt) checkpoint(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	if _, _, err := coord.Checkpoint(ctx, a.desk, a.dir); err != nil {
+		a.Log(err.Error())
+	}
 }
 
 func (a *attempt) reportPath() string {

@@ -92,10 +92,12 @@ func (b *RecordFacts) decide(d *decision) error {
 // AttachLead takes the lead for a session. It is taken away from another one only when that has been silent for [Timing].Stale, or on the
 // user's word.
 type AttachLead struct {
-	Session string // unique for ever
+	Session string // unique for ever; or [User], who leads by commands, is never lost, and leaves the lead to any session of theirs
 	// Seen is the last sign of life of the session that leads now; 0 for none. Its age is what counts.
 	Seen     Time
 	TakeOver bool
+	// From is the session that hands the lead over by itself; "" for none.
+	From string
 }
 
 func (b *AttachLead) decide(d *decision) error {
@@ -113,7 +115,7 @@ func (b *AttachLead) decide(d *decision) error {
 	switch {
 	case now == b.Session && d.team.LeadLost == 0:
 		return nil
-	case now == "" || now == b.Session:
+	case now == "" || now == b.Session || now == User && d.Actor == User || now == b.From:
 	case b.TakeOver && d.Actor != User:
 		return refuse(Denied, "only the user takes the lead away from another session")
 	case b.TakeOver:
@@ -161,7 +163,7 @@ func (b *LoseLead) decide(d *decision) error {
 		return refuse(Denied, "a host finds out that the lead is lost")
 	}
 	switch t := &d.team; {
-	case t.LeadLost != 0 || t.LeadSession == "":
+	case t.LeadLost != 0 || t.LeadSession == "" || t.LeadSession == User: // the user gives no signs of life, and is never lost
 		return nil
 	case t.LeadSession != b.Session:
 		return refuse(Conflict, "session %s leads, not %s", brief(t.LeadSession), brief(b.Session))

@@ -26,6 +26,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,6 +153,15 @@ func Diff(ctx context.Context, procs *proc.Register, dir string) (commit, patch 
 	}
 	patch, err = g.output(ctx, "diff", "--no-ext-diff", "--no-textconv", "--relative", base, "--", ".")
 	return commit, patch, err
+}
+
+// Head is the commit that is checked out in dir; "" where there is none.
+func Head(ctx context.Context, procs *proc.Register, dir string) string {
+	commit, err := git{procs: procs, dir: dir}.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	if err != nil {
+		return ""
+	}
+	return commit
 }
 
 // Finish commits what the member left uncommitted, merges its branch into the one that is checked out in Repo, and removes worktree and branch.
@@ -358,7 +368,7 @@ func (g git) try(ctx context.Context, args []string) (string, error) {
 	var out, errs proc.Capture
 	// No hook of the repository runs: these commits and checkouts are cadre's, not the person's. A name to commit under may be missing in CI.
 	all := append([]string{"git", "-C", g.dir, "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false"}, args...)
-	env := append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C", "GIT_EDITOR=true")
+	env := append(ours(os.Environ()), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C", "GIT_EDITOR=true")
 	env = append(env, g.env...)
 	if os.Getenv("GIT_AUTHOR_NAME") == "" && (args[0] == "commit" || args[0] == "merge") && !g.identified(ctx) {
 		env = append(env, "GIT_AUTHOR_NAME=cadre", "GIT_AUTHOR_EMAIL=cadre@localhost", "GIT_COMMITTER_NAME=cadre", "GIT_COMMITTER_EMAIL=cadre@localhost")
@@ -375,6 +385,15 @@ func (g git) try(ctx context.Context, args []string) (string, error) {
 		return out.String(), fmt.Errorf("git %s: %s", args[0], words)
 	}
 	return out.String(), nil
+}
+
+// ours is an environment in which git means the repository that it is told, whatever the caller, a hook of git say, is just working on. Who commits, and
+// where git's configuration is, stays.
+func ours(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return strings.HasPrefix(name, "GIT_") && !strings.HasPrefix(name, "GIT_AUTHOR_") && !strings.HasPrefix(name, "GIT_COMMITTER_") && !strings.HasPrefix(name, "GIT_CONFIG_") && name != "GIT_EXEC_PATH"
+	})
 }
 
 // identified reports whether git knows whom to name in a commit.

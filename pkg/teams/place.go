@@ -29,6 +29,7 @@ type place interface {
 // room is one team in its place, opened.
 type room struct {
 	journal journal.Journal
+	folder  string // of the team; "" for one in memory
 	hosts   string // folder of the team's hosts
 	role    func(dir, role string) (agentdef.Definition, bool, error)
 	lead    func() (leave func(), err error) // takes the lead of the team, which one at a time has
@@ -48,7 +49,7 @@ func (d disk) open(name string, log func(string)) (*room, error) {
 		return nil, err
 	}
 	projector := &claudefs.Projector{Claude: d.Claude, Mark: filepath.Join(dir, claudefs.MarkFile)}
-	return &room{journal: j, hosts: filepath.Join(dir, "hosts"), role: roles(d.Claude), project: projector.Project,
+	return &room{journal: j, folder: dir, hosts: filepath.Join(dir, "hosts"), role: roles(d.Claude), project: projector.Project,
 		lead: func() (func(), error) {
 			lock, err := run.Take(dir, name)
 			if err != nil {
@@ -143,7 +144,9 @@ func (m *Memory) leave(t *memoryTeam) {
 	if t.users--; t.users > 0 {
 		return
 	}
-	os.RemoveAll(filepath.Join(t.dir, "hosts"))
+	for _, passing := range []string{"hosts", "heartbeats"} {
+		os.RemoveAll(filepath.Join(t.dir, passing))
+	}
 	for _, empty := range []string{filepath.Join(t.dir, "worktrees"), t.dir, filepath.Dir(t.dir)} { // else there is work in it
 		if err := os.Remove(empty); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return

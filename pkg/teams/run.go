@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
+	"cadre/internal/desk"
 	"cadre/internal/run"
 	"cadre/internal/team"
 )
@@ -56,6 +58,7 @@ func (t *Team) Run(ctx context.Context, r Report) (Result, error) {
 	}
 	defer leave()
 	l := t.runner(r)
+	l.Dir, l.Session = t.room.folder, "go-"+strings.ToLower(desk.NewID())
 	short, err := l.Work(ctx, t.hosting)
 	switch {
 	case errors.Is(err, run.ErrHostEnded) && t.failure != nil: // it is closed, so this is read after it was written

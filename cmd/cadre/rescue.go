@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/coord"
+	"cadre/internal/desk"
+	"cadre/internal/resume"
+	"cadre/internal/show"
+	"cadre/internal/team"
+)
+
+func (a *app) reviewCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "review [TEAM]", Short: "Read a team that has ended, and change nothing", Args: positional(0),
+		Long: "Read what became of a team that is complete or was aborted: its members, tasks with their results, the last messages, and where\nits report is. A team whose name was given to a new one is found under its id. Nothing can be changed in it any more; its whole\nhistory is in cadre log.",
+		RunE: func(c *cobra.Command, args []string) error {
+			name, _, err := a.split(c.Context(), args, 0)
+			if err != nil {
+				return err
+			}
+			d, dir, err := a.open(c.Context(), name, false)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			if t := d.Team(); t.Status != team.TeamComplete && t.Status != team.TeamAborted {
+				return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is %s, not at its end; what it does is in cadre status %s", name, t.Status, name)}
+			}
+			found, err := resume.Examine(c.Context(), d, dir, time.Now())
+			if err != nil {
+				return err
+			}
+			var tasks []team.Task
+			d.View(func(s *team.State) { tasks = slices.Collect(s.Tasks()) })
+			value := struct {
+				*resume.Examination
+				All []team.Task `json:"all"`
+			}{found, tasks}
+			return a.print(value, func(w io.Writer) error { return writeReview(w, found, tasks) })
+		},
+	}
+}
+
+func writeReview(w io.Writer, e *resume.Examination, tasks []team.Task) error {
+	if err := writeExamination(w, e); err != nil {
+		return err
+	}
+	if e.Team.LastWords != "" {
+		fmt.Fprintf(w, "\n%s\n", show.Text(e.Team.LastWords))
+	}
+	if len(tasks) > 0 {
+		fmt.Fprintln(w)
+		table := show.NewTable(len(tasks)+1, "TASK", "STATUS", "BY", "SUBJECT", "RESULT")
+		for _, t := range tasks {
+			result := t.Result
+			if t.GivenUp() {
+				result = t.Failure
+			}
+			table.Row(t.ID, show.TaskState(t), t.CompletedBy, t.Subject, firstLine(result))
+		}
+		if err := table.Write(w); err != nil {
+			return err
+		}
+	}
+	if e.Team.Report != "" {
+		fmt.Fprintf(w, "\nreport: %s\n", e.Team.Report)
+	}
+	return nil
+}
+
+func (a *app) abortCommand() *cobra.Command {
+	var reason string
+	c := &cobra.Command{
+		Use: "abort [TEAM]", Short: "End a team at once, and keep its record", Args: positional(0),
+		Long: "End every session of a team at once, and the team with them. Its record is kept: cadre review reads it. It may be called again\nwhile something is still there.",
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute, fmt.Errorf("not everybody has ended within a minute"))
+			defer cancel()
+			name, _, err := a.split(ctx, args, 0)
+			if err != nil {
+				return err
+			}
+			d, dir, err := a.open(ctx, name, true)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			if d.Team().Status != team.TeamAborted {
+				if _, err := d.Do(ctx, team.Command{Actor: a.actor(name, ""), Body: &team.SetStatus{Status: team.TeamAborted, Reason: reason}}); err != nil {
+					return err
+				}
+			}
+			if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
+				return &team.Error{Code: team.NotReady, Text: "the team is aborted, but a process of it is still there: " + err.Error() + "; run cadre abort again"}
+			}
+			if err := coord.KeepWork(ctx, dir, a.note); err != nil {
+				return err
+			}
+			return a.print(d.Team(), said("team %s is aborted; to read its record: cadre review %s", name, name))
+		},
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	return c
+}
+
+// windDown marks the team for its consolidation.
+func (a *app) windDown(ctx context.Context, args []string, as string) error {
+	name, _, err := a.split(ctx, args, 0)
+	if err != nil {
+		return err
+	}
+	return a.do(ctx, name, a.actor(name, as), &team.SetStatus{Status: team.TeamConsolidating}, func(d *desk.Desk, _ *team.Record) error {
+		return a.print(d.Team(), said("team %s begins nothing new; when everybody is done: cadre consolidate %s", name, name))
+	})
+}
+
+func (a *app) reassignCommand() *cobra.Command {
+	var force bool
+	var as string
+	c := &cobra.Command{
+		Use: "reassign [TEAM] TASK NAME", Short: "Give a task to another member, with what was done of it", Args: positional(2),
+		Long: "Give a task to another member. What the present owner saved of its work while there was no lead goes with it. A task that a\nliving member works on is taken from it only with --force.",
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			name, args, err := a.split(ctx, args, 2)
+			if err != nil {
+				return err
+			}
+			return a.reassign(ctx, name, args[0], args[1], a.actor(name, as), force)
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "also from a member that lives and works on it")
+	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
+	return c
+}
+
+func (a *app) reassign(ctx context.Context, name, task, to, actor string, force bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, fmt.Errorf("team %s was busy for %s", name, lockWait))
+	defer cancel()
+	d, dir, err := a.open(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	var t team.Task
+	var there bool
+	d.View(func(s *team.State) { t, there = s.Task(task) })
+	if !there {
+		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no task %q in team %s; cadre task list %s shows the tasks", task, name, name)}
+	}
+	if t.Status == team.InProgress && t.Owner != to {
+		found, err := resume.Examine(ctx, d, dir, time.Now())
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(found.Members, func(m resume.Member) bool { return m.Name == t.Owner })
+		if i >= 0 && found.Members[i].Life != resume.Offline && !force {
+			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s works on task %s and is %s; to take it from it: cadre reassign %s %s %s --force", t.Owner, task, found.Members[i].Life, name, task, to)}
+		}
+		if err := a.keepSavedOf(ctx, d, dir, t.Owner); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Do(ctx, team.Command{Actor: actor, Body: &team.UpdateTask{Task: task, Owner: &to}}); err != nil {
+		return err
+	}
+	d.View(func(s *team.State) { t, _ = s.Task(task) })
+	what := ""
+	if t.Saved.Member != "" && t.Saved.Member != to {
+		what = ", with what " + t.Saved.Member + " had done of it"
+	}
+	return a.print(t, said("task %s is %s's now%s", task, to, what))
+}
+
+func (a *app) resendCommand() *cobra.Command {
+	var as string
+	c := &cobra.Command{
+		Use: "resend TEAM NAME [SEQ...]", Short: "Send messages again that were not delivered", Args: cobra.MinimumNArgs(2),
+		Long: "Send messages again that wait for a member: those that are late, or the ones named. They stay the same messages: a member that has\none already does not see it twice.",
+		RunE: func(c *cobra.Command, args []string) error {
+			body := &team.ResendMessages{Member: args[1]}
+			for _, arg := range args[2:] {
+				seq, err := strconv.ParseInt(strings.TrimPrefix(arg, "#"), 10, 64)
+				if err != nil {
+					return usage{fmt.Errorf("%q is no number of a message", arg)}
+				}
+				body.Seqs = append(body.Seqs, seq)
+			}
+			return a.do(c.Context(), args[0], a.actor(args[0], as), body, func(_ *desk.Desk, r *team.Record) error {
+				e, _ := find[*team.MessagesResent](r)
+				if e == nil {
+					e = &team.MessagesResent{Member: args[1]}
+				}
+				return a.print(map[string]any{"member": e.Member, "seqs": e.Seqs}, said("%s sent to %s again", plural(len(e.Seqs), "message"), e.Member))
+			})
+		},
+	}
+	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
+	return c
+}
+
+func (a *app) factsCommand() *cobra.Command {
+	var record bool
+	var add []string
+	c := &cobra.Command{
+		Use: "facts [TEAM]", Short: "Show the files that everybody relies on, and whether they changed", Args: positional(0),
+		Long: "Show the files that the team named as shared facts, in its file or with --add, and whether they are as they were when the team\nlast took note of them. With --record it takes note of them as they are now.",
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			name, _, err := a.split(ctx, args, 0)
+			if err != nil {
+				return err
+			}
+			d, dir, err := a.open(ctx, name, true)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			facts := slices.Clone(d.Team().Facts)
+			for _, one := range add {
+				f, err := factOf(one)
+				if err != nil {
+					return err
+				}
+				if sum, err := resume.Checksum(d.Team().Dir, f.Path); err != nil || sum == "" {
+					return usage{fmt.Errorf("%s cannot be a fact: there is no such file in %s", f.Path, d.Team().Dir)}
+				}
+				facts = append(slices.DeleteFunc(facts, func(old team.Fact) bool { return old.Name == f.Name }), f)
+			}
+			if record || len(add) > 0 {
+				if facts, err = resume.Facts(d.Team().Dir, facts); err != nil {
+					return err
+				}
+				if _, err := d.Do(ctx, team.Command{Actor: a.actor(name, ""), Body: &team.RecordFacts{Facts: facts}}); err != nil {
+					return err
+				}
+			}
+			found, err := resume.Examine(ctx, d, dir, time.Now())
+			if err != nil {
+				return err
+			}
+			return a.print(found.Facts, func(w io.Writer) error {
+				if len(found.Facts) == 0 {
+					return said("team %s relies on no files; to name one: cadre facts %s --add NAME=PATH", name, name)(w)
+				}
+				var table show.Table
+				table.Row("FACT", "STATE", "PATH")
+				for _, f := range found.Facts {
+					state := "as it was"
+					switch {
+					case f.Stale && f.Now == "":
+						state = "gone"
+					case f.Stale:
+						state = "changed"
+					}
+					table.Row(f.Name, state, f.Path)
+				}
+				return table.Write(w)
+			})
+		},
+	}
+	c.Flags().BoolVar(&record, "record", false, "take note of them as they are now")
+	c.Flags().StringArrayVar(&add, "add", nil, "NAME=PATH, or PATH: one more, recorded as it is now; may be repeated")
+	return c
+}
+
+// factOf reads NAME=PATH, or a path alone, which is its name too.
+func factOf(arg string) (team.Fact, error) {
+	name, path, named := strings.Cut(arg, "=")
+	if !named {
+		name, path = arg, arg
+	}
+	if strings.TrimSpace(name) == "" || strings.TrimSpace(path) == "" {
+		return team.Fact{}, usage{fmt.Errorf("%q is no fact; it is like NAME=PATH", arg)}
+	}
+	if path = filepath.Clean(path); strings.HasPrefix(path, ".."+string(os.PathSeparator)) || path == ".." {
+		return team.Fact{}, usage{fmt.Errorf("%s is outside of the team's directory; name it by its whole path", path)}
+	}
+	return team.Fact{Name: name, Path: path}, nil
+}

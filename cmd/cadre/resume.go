@@ -1,0 +1,346 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/agent/drivers"
+	"cadre/internal/coord"
+	"cadre/internal/desk"
+	"cadre/internal/leader"
+	"cadre/internal/proc"
+	"cadre/internal/resume"
+	"cadre/internal/show"
+	"cadre/internal/team"
+	"cadre/internal/teamfile"
+)
+
+func (a *app) resumeCommand() *cobra.Command {
+	var takeOver, fromGit bool
+	var dir string
+	c := &cobra.Command{
+		Use: "resume [TEAM]", Short: "Go on with a team whose processes are gone", Args: positional(0),
+		Long: `Go on with a team whose lead, teammates, hosts or machine died. It is examined first, step by step: whether it may be gone on with, who leads, who
+lives, whether the facts still hold, what was said last, what is left to do. Then the lead is taken; sessions that live go on, those whose host died
+are taken over, and the rest is started again by the agents' own resume, each with the task that it held.
+
+A team that was made by cadre run is run to its end, as cadre run would. A team that you lead by commands is hosted in the background.
+
+A team whose folder was lost is brought back from its checkpoints with --from-git: those on the branch cadre/TEAM of the repository that you are in.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if fromGit {
+				if len(args) != 1 {
+					return usage{errors.New("say which team is to be restored: cadre resume TEAM --from-git")}
+				}
+				if err := a.restore(c.Context(), args[0], dir); err != nil {
+					return err
+				}
+			}
+			name, _, err := a.split(c.Context(), args, 0)
+			if err != nil {
+				return err
+			}
+			return a.resume(c.Context(), name, takeOver)
+		},
+	}
+	c.Flags().BoolVar(&fromGit, "from-git", false, "restore the team from its last checkpoint first: its folder was lost")
+	c.Flags().StringVar(&dir, "dir", ".", "with --from-git, the repository with the checkpoints")
+	c.Flags().BoolVar(&takeOver, "take-over", false, "take the lead from another session, also from one that lives")
+	return c
+}
+
+// resume goes on with a team.
+func (a *app) resume(ctx context.Context, name string, takeOver bool) error {
+	if _, err := a.home.Folder(name); team.CodeOf(err) == team.NotFound {
+		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("Team %s not found. Use cadre ls", name)}
+	}
+	d, dir, err := a.open(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	closed := sync.OnceFunc(func() { d.Close() })
+	defer closed()
+	t := d.Team()
+	switch {
+	case t.CleanedUp:
+		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s was cleaned up; cadre cleanup %s removes what is left of it", name, name)}
+	case t.Status == team.TeamComplete || t.Status == team.TeamAborted:
+		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("Team is %s. Use cadre review %s", t.Status, name)}
+	case t.Status == team.TeamPending && t.Goal == "" && t.Origin == "":
+		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("Team not initialized. Spawn with cadre spawn %s NAME", name)}
+	}
+	found, err := resume.Examine(ctx, d, dir, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := a.print(found, func(w io.Writer) error { return writeExamination(w, found) }); err != nil {
+		return err
+	}
+	lock, err := a.takeLead(ctx, d, dir, found, takeOver)
+	if err != nil {
+		return err
+	}
+	if err := a.keepSaved(ctx, d, dir); err != nil {
+		lock.Unlock()
+		return err
+	}
+	lead, _ := memberOf(d, t.Lead)
+	if t.Origin == "" && lead.Agent == team.External {
+		defer lock.Unlock()
+		return a.resumeByHand(ctx, d, dir)
+	}
+	closed()
+	lock.Unlock() // the run takes it
+	stays()
+	o := a.runOptions()
+	o.Dir, o.Resume, o.Offers = t.Dir, true, drivers.Offers(lead.Agent)
+	if f, path, err := a.teamFile(t.Origin); err == nil && path == t.Origin && f.Digest() == t.OriginDigest {
+		o.File = f // it says where the report goes, and what is in it
+	} else {
+		o.File = &teamfile.File{Name: name}
+	}
+	return a.run(ctx, o)
+}
+
+func memberOf(d *desk.Desk, name string) (m team.Member, ok bool) {
+	d.View(func(s *team.State) { m, ok = s.Member(name) })
+	return m, ok
+}
+
+// takeLead takes the lock of who leads, or says who does. With takeOver the session that has it is told to let go, and waited for.
+func (a *app) takeLead(ctx context.Context, d *desk.Desk, dir string, found *resume.Examination, takeOver bool) (*leader.Lock, error) {
+	lock, err := leader.Claim(dir)
+	if err == nil {
+		if takeOver && found.Lead.Session != "" && found.Lead.Session != team.User {
+			_, err = d.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}})
+		}
+		return lock, err
+	}
+	t := d.Team()
+	if !errors.Is(err, proc.ErrHeld) {
+		return nil, err
+	}
+	if !takeOver {
+		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("Different lead detected. Coordinator override needed. Session %s leads team %s and lives; to follow it: cadre log %s --follow; to take the lead from it: cadre resume %s --take-over",
+			t.LeadSession, t.Name, t.Name, t.Name)}
+	}
+	if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}}); err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	for {
+		lock, err := leader.Claim(dir)
+		if !errors.Is(err, proc.ErrHeld) {
+			return lock, err
+		}
+		select {
+		case <-waiting.Done():
+			return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the lead of team %s is yours, and the process that had it does not end; end it (cadre probe %s tells who lives), and try again", t.Name, t.Name)}
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// keepSaved keeps with their tasks what members saved while there was no lead, where no host that lives does that.
+func (a *app) keepSaved(ctx context.Context, d *desk.Desk, dir string) error {
+	if coord.Hosted(filepath.Join(dir, "hosts")) {
+		return nil
+	}
+	var members []team.Member
+	d.View(func(s *team.State) { members = s.Members() })
+	for _, m := range members {
+		if err := a.keepSavedOf(ctx, d, dir, m.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) keepSavedOf(ctx context.Context, d *desk.Desk, dir, member string) error {
+	w, there, err := coord.ReadSaved(dir, member)
+	if err != nil {
+		a.note(fmt.Sprintf("what %s saved cannot be read and is passed over: %v", member, err))
+		return nil
+	}
+	if !there {
+		return nil
+	}
+	if w.Task != "" {
+		_, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.SaveWork{Task: w.Task, Saved: w.Saved()}})
+		if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.NotFound {
+			return err
+		}
+	}
+	return coord.ForgetSaved(dir, member)
+}
+
+// resumeByHand goes on with a team that its user leads by commands.
+func (a *app) resumeByHand(ctx context.Context, d *desk.Desk, dir string) error {
+	t := d.Team()
+	if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User}}); err != nil {
+		return err
+	}
+	var members []team.Member
+	d.View(func(s *team.State) { members = s.Members() })
+	for _, m := range members {
+		if m.Status.Running() && m.Agent != team.External {
+			if m.Setbacks > 0 {
+				if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.RetryMember{Member: m.Name}}); err != nil {
+					return err
+				}
+			}
+			if err := a.ensureHost(ctx, t.Name, m.Name); err != nil {
+				return err
+			}
+		}
+	}
+	if a.json {
+		return nil
+	}
+	return said("team %s goes on; you lead it: cadre status %s", t.Name, t.Name)(a.out)
+}
+
+func (a *app) probeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "probe [TEAM]", Short: "Say who of a team lives, and touch nothing", Args: positional(0),
+		RunE: func(c *cobra.Command, args []string) error {
+			name, _, err := a.split(c.Context(), args, 0)
+			if err != nil {
+				return err
+			}
+			d, dir, err := a.open(c.Context(), name, false)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			found, err := resume.Examine(c.Context(), d, dir, time.Now())
+			if err != nil {
+				return err
+			}
+			return a.print(found, func(w io.Writer) error { return writeExamination(w, found) })
+		},
+	}
+}
+
+// writeExamination writes what was found, in the order of the steps.
+func writeExamination(w io.Writer, e *resume.Examination) error {
+	now := desk.Now()
+	t := e.Team
+	line := func(good bool, format string, args ...any) {
+		mark := "✓"
+		if !good {
+			mark = "!"
+		}
+		fmt.Fprintf(w, "%s %s\n", mark, show.Clean(fmt.Sprintf(format, args...)))
+	}
+	line(true, "team %s (%s), %s, in %s", t.Name, t.ID, plural(int(e.Seq), "record"), t.Dir)
+	switch t.Status {
+	case team.TeamConsolidating:
+		line(false, "it is consolidating. Wait for completion, or go on with it: cadre consolidate %s", t.Name)
+	case team.TeamActive, team.TeamPending:
+		line(true, "it is %s", t.Status)
+	default:
+		line(t.Status == team.TeamComplete, "it is %s", t.Status)
+	}
+	over := t.Status == team.TeamComplete || t.Status == team.TeamAborted
+	switch l := e.Lead; {
+	case over:
+	case l.Session == team.User:
+		line(true, "you lead it")
+	case l.Session == "" && !l.Lives:
+		line(true, "no session leads it")
+	case l.Lives:
+		line(true, "session %s leads it, and lives", l.Session)
+	case l.Lost != 0:
+		line(false, "session %s led it and is lost since %s; last seen %s", l.Session, show.Ago(now, l.Lost), show.Ago(now, l.LastSeen))
+	default:
+		line(false, "session %s led it and is gone; last seen %s", l.Session, show.Ago(now, l.LastSeen))
+	}
+	for _, s := range e.Skew {
+		line(false, "clock skew: %s. Times are not trusted; order is by seq", s)
+	}
+	line(e.Count(resume.Offline) == 0, "%s", lives(e))
+	var table show.Table
+	table.Row("", "MEMBER", "AGENT", "LIFE", "STATUS", "LAST SEEN", "TASK", "CONTEXT", "")
+	for _, m := range e.Members {
+		seen := ""
+		if m.LastSeen > 0 {
+			seen = show.Ago(now, m.LastSeen)
+		}
+		why := m.Why
+		if m.Saved {
+			why = strings.TrimPrefix(why+"; saved work waits", "; ")
+		}
+		table.Row("", m.Name, m.Agent, string(m.Life), m.Status, seen, m.Task, percent(m.Context), why)
+	}
+	if err := table.Write(w); err != nil {
+		return err
+	}
+	if stale := e.Stale(); len(stale) > 0 && !over {
+		line(false, "facts stale: %s. Look at what changed, then take note of it: cadre facts %s --record", strings.Join(stale, ", "), t.Name)
+	} else if len(e.Facts) > 0 && !over {
+		line(true, "facts: %d, as they were", len(e.Facts))
+	}
+	line(e.Late == 0, "mailbox at #%d, %d not given yet%s%s", e.Messages, e.Unread, some(e.Held, ", %d held until there is a lead"), some(e.Late, ", %d late: cadre resend"))
+	for _, m := range e.Mail {
+		from, to := m.From, m.To
+		if from == "" {
+			from = "the team"
+		}
+		if to == "*" {
+			to = "everybody"
+		}
+		fmt.Fprintf(w, "    #%d %s %s → %s: %s\n", m.Seq, show.Clock(m.SentAt), from, to, show.Clean(firstLine(m.Body)))
+	}
+	all := e.Tasks["pending"] + e.Tasks["in_progress"] + e.Tasks["completed"]
+	left := ""
+	if e.Left > 0 {
+		left = ", about " + show.Span(e.Left) + " left"
+	}
+	line(true, "%d of %s done (%d %%), %d in progress%s", e.Tasks["completed"], plural(all, "task"), e.Percent, e.Tasks["in_progress"], left)
+	for _, task := range e.InProgress {
+		fmt.Fprintf(w, "    %s %s: %s\n", task.ID, task.Owner, show.Clean(task.Subject))
+	}
+	return nil
+}
+
+func lives(e *resume.Examination) string {
+	var parts []string
+	for _, l := range []resume.Life{resume.Online, resume.Offline, resume.Resting, resume.Unknown, resume.Outside, resume.Ended} {
+		if n := e.Count(l); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, l))
+		}
+	}
+	return "members: " + strings.Join(parts, ", ")
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func some(n int, format string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, n)
+}
+
+func firstLine(text string) string {
+	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if rest != "" {
+		line += " …"
+	}
+	return line
+}

@@ -1,0 +1,160 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"cadre/internal/checkpoint"
+	"cadre/internal/desk"
+	"cadre/internal/heartbeat"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+	"cadre/internal/worktree"
+)
+
+const (
+	// completionDelay lets what comes with the end of a task, messages and the next claims, into the same checkpoint.
+	completionDelay = time.Second
+	// manyMessages is how many make a checkpoint due before its time.
+	manyMessages = 10
+	// lastCheckpoint bounds the one on the way out.
+	lastCheckpoint = 10 * time.Second
+)
+
+// keeper makes the checkpoints of a host's team: soon after a task was completed, after ten messages, and each half a minute in which anything happened.
+type keeper struct {
+	host  *Host
+	store *checkpoint.Store
+	seen  int64 // seq of the last record that was looked at
+	due   time.Time
+	mail  int
+	told  string // the last trouble, which is told once
+}
+
+// startKeeping has checkpoints made until kept is called.
+func (h *Host) startKeeping(ctx context.Context) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.keepCheckpoints(ctx)
+	}()
+	h.kept = func() {
+		cancel()
+		<-done
+	}
+}
+
+// keepCheckpoints makes checkpoints until ctx ends, and a last one then.
+func (h *Host) keepCheckpoints(ctx context.Context) {
+	t := h.Desk.Team()
+	store, err := checkpoint.Open(ctx, h.Procs, t.Dir, t.Name, h.teamDir())
+	if err != nil {
+		h.Log("no checkpoints are made: " + err.Error())
+		return
+	}
+	if notice := store.Notice(); notice != "" {
+		h.Log(notice)
+	}
+	k := &keeper{host: h, store: store, seen: h.Desk.Seq(), due: time.Now().Add(completionDelay)}
+	for ctx.Err() == nil {
+		k.wait(ctx)
+		k.look(ctx)
+		if !k.due.IsZero() && !time.Now().Before(k.due) && ctx.Err() == nil {
+			k.write(ctx)
+		}
+	}
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpoint)
+	defer cancel()
+	k.write(out)
+}
+
+// wait waits for the next change, or until a checkpoint is due.
+func (k *keeper) wait(ctx context.Context) {
+	if !k.due.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, k.due)
+		defer cancel()
+	}
+	if err := k.host.Desk.Wait(ctx, k.seen); err != nil && ctx.Err() == nil {
+		select { // the host ends with the same trouble
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// look takes note of what happened, and brings the next checkpoint forward for it.
+func (k *keeper) look(ctx context.Context) {
+	by := func(delay time.Duration) {
+		if at := time.Now().Add(delay); k.due.IsZero() || at.Before(k.due) {
+			k.due = at
+		}
+	}
+	every := time.Duration(k.host.Desk.Team().Timing.OrDefaults().Beat) * time.Millisecond
+	for r, err := range k.host.Desk.Read(ctx, k.seen) {
+		if err != nil {
+			return
+		}
+		k.seen = r.Seq
+		by(every)
+		for _, e := range r.Events {
+			switch e.(type) {
+			case *team.TaskCompleted:
+				by(min(completionDelay, every))
+			case *team.MessageSent:
+				if k.mail++; k.mail >= manyMessages {
+					by(0)
+				}
+			}
+		}
+	}
+}
+
+func (k *keeper) write(ctx context.Context) {
+	h := k.host
+	k.due, k.mail = time.Time{}, 0
+	if h.Desk.Team().CleanedUp {
+		return
+	}
+	made, err := k.store.Write(ctx, h.Desk, beside(ctx, h.Procs, h.Desk.Team().Dir, h.teamDir()))
+	switch {
+	case err == nil:
+		h.covered.Store(made.Seq)
+		k.told = ""
+	case ctx.Err() != nil:
+	case err.Error() != k.told:
+		k.told = err.Error()
+		h.Log(err.Error())
+	}
+	if err != nil && !errors.Is(err, checkpoint.ErrForked) && !errors.Is(err, checkpoint.ErrTaken) {
+		k.due = time.Now().Add(time.Duration(h.Desk.Team().Timing.OrDefaults().Beat) * time.Millisecond)
+	}
+}
+
+// beside is what a checkpoint tells besides the team's state.
+func beside(ctx context.Context, procs *proc.Register, project, teamDir string) checkpoint.Beside {
+	b := checkpoint.Beside{Heartbeats: map[string]team.Time{}, Commit: worktree.Head(ctx, procs, project)}
+	beats, _ := heartbeat.Of(teamDir).All() // a checkpoint without them is one
+	for name, beat := range beats {
+		b.Heartbeats[name] = team.Time(beat.At)
+	}
+	return b
+}
+
+// Checkpoint makes one of a team by hand, from a process that is no host of it; notice is a line for the user where there is no repository to keep it in.
+func Checkpoint(ctx context.Context, d *desk.Desk, teamDir string) (made checkpoint.Checkpoint, notice string, err error) {
+	procs, err := proc.Open("")
+	if err != nil {
+		return made, "", err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	t := d.Team()
+	store, err := checkpoint.Open(ctx, procs, t.Dir, t.Name, teamDir)
+	if err != nil {
+		return made, "", err
+	}
+	made, err = store.Write(ctx, d, beside(ctx, procs, t.Dir, teamDir))
+	return made, store.Notice(), err
+}

@@ -1,0 +1,296 @@
+// Package resume examines a team whose processes may be gone, in the order in which somebody who comes back needs to know: is it there, may it be gone on with,
+// who leads, who lives, do the facts still hold, what was said last, and what is left to do.
+//
+// # Authority
+//
+// It looks, and touches nothing. What is done about what it finds is the caller's affair.
+//
+// # Guarantees
+//
+//   - Nobody is taken for dead on the word of a clock that is wrong.
+//   - The cost grows with the members and the tasks of the team, not with its history.
+package resume
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cadre/internal/coord"
+	"cadre/internal/desk"
+	"cadre/internal/heartbeat"
+	"cadre/internal/leader"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// Life is what is known of a member's session.
+type Life string
+
+// The lives of a member.
+const (
+	Online  Life = "online"
+	Offline Life = "offline"
+	Resting Life = "resting" // it has no session at the moment, and is to get one
+	Outside Life = "outside" // an external member, of whose session nothing is known
+	Ended   Life = "ended"
+	Unknown Life = "unknown" // a clock is wrong
+)
+
+// Member is what is known of one member.
+type Member struct {
+	Name     string    `json:"name"`
+	Agent    string    `json:"agent"`
+	Status   string    `json:"status"`
+	Life     Life      `json:"life"`
+	Why      string    `json:"why,omitempty"` // of its life
+	LastSeen team.Time `json:"lastSeen,omitempty"`
+	Task     string    `json:"task,omitempty"`
+	Context  int64     `json:"context,omitempty"` // percent
+	Saved    bool      `json:"saved,omitempty"`   // work of it was saved while there was no lead
+	Session  string    `json:"session,omitempty"`
+}
+
+// Fact is what became of a file that everybody relies on.
+type Fact struct {
+	team.Fact
+	Now   string `json:"now"` // checksum; "" where the file is gone
+	Stale bool   `json:"stale"`
+}
+
+// Lead is who leads.
+type Lead struct {
+	Session  string    `json:"session,omitempty"`
+	LastSeen team.Time `json:"lastSeen,omitempty"`
+	Lives    bool      `json:"lives"` // its process, on this machine
+	Lost     team.Time `json:"lost,omitempty"`
+	Stale    bool      `json:"stale"` // another session may take the lead
+}
+
+// Examination is what was found.
+type Examination struct {
+	Team        team.Team         `json:"team"`
+	Seq         int64             `json:"seq"`
+	Lead        Lead              `json:"lead"`
+	Members     []Member          `json:"members"`
+	Facts       []Fact            `json:"facts"`
+	Mail        []team.Message    `json:"mail"`     // the last ten
+	Messages    int64             `json:"messages"` // all that were sent
+	Unread      int               `json:"unread"`   // messages that somebody has still to be given
+	Held        int               `json:"held"`     // that wait for a lead
+	Late        int               `json:"late"`     // that the lead was told of
+	Tasks       map[string]int    `json:"tasks"`
+	Percent     int               `json:"percent"`              // of the tasks that are done
+	Left        time.Duration     `json:"leftNanos,omitempty"`  // an estimate, 0 where there is nothing to go by
+	Skew        []string          `json:"skew,omitempty"`       // what the clocks disagree about
+	InProgress  []team.Task       `json:"inProgress,omitempty"` // the tasks that are under way
+	Permissions []team.Permission `json:"permissions,omitempty"`
+	beats       map[string]heartbeat.Beat
+}
+
+// Count returns how many members have that life.
+func (e *Examination) Count(l Life) (n int) {
+	for _, m := range e.Members {
+		if m.Life == l {
+			n++
+		}
+	}
+	return n
+}
+
+// Stale returns the names of the facts that changed.
+func (e *Examination) Stale() (names []string) {
+	for _, f := range e.Facts {
+		if f.Stale {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+const (
+	lastMail   = 10
+	mailWindow = 512 // records that are read at first for the last messages
+)
+
+// Examine looks at the team whose folder is dir.
+func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Examination, error) {
+	e := &Examination{Tasks: map[string]int{}, Facts: []Fact{}, Mail: []team.Message{}}
+	var err error
+	if e.beats, err = heartbeat.Of(dir).All(); err != nil {
+		return nil, err
+	}
+	held := map[string]string{}
+	var members []team.Member
+	var took, ended int64
+	d.View(func(s *team.State) {
+		e.Team, e.Seq, e.Messages, e.Held, e.Permissions = s.Team(), s.Seq(), s.MessageSeq(), s.HeldMessages(), s.Permissions()
+		members = s.Members()
+		for _, status := range []team.TaskStatus{team.Pending, team.InProgress, team.Completed} {
+			e.Tasks[string(status)] = s.Count(status)
+		}
+		for t := range s.Tasks() {
+			switch {
+			case t.Status == team.InProgress:
+				held[t.Owner] = t.ID
+				e.InProgress = append(e.InProgress, t)
+			case t.Status == team.Completed && t.StartedAt > 0 && t.CompletedAt >= t.StartedAt:
+				took += int64(t.CompletedAt - t.StartedAt)
+				ended++
+			}
+		}
+	})
+	if created := time.UnixMilli(int64(e.Team.CreatedAt)); now.Before(created.Add(-heartbeat.Tolerance)) {
+		e.Skew = append(e.Skew, fmt.Sprintf("the team was created %s in the future", created.Sub(now).Round(time.Second)))
+	}
+	e.lead(dir, now)
+	for _, m := range members {
+		e.member(dir, m, held[m.Name], now)
+	}
+	for _, f := range e.Team.Facts {
+		sum, err := Checksum(e.Team.Dir, f.Path)
+		if err != nil {
+			return nil, err
+		}
+		e.Facts = append(e.Facts, Fact{Fact: f, Now: sum, Stale: sum != f.SHA256})
+	}
+	e.progress(took, ended)
+	return e, e.mail(ctx, d)
+}
+
+func (e *Examination) lead(dir string, now time.Time) {
+	t := e.Team
+	e.Lead = Lead{Session: t.LeadSession, Lost: t.LeadLost, Lives: leader.Lives(dir), LastSeen: t.LeadSince}
+	b, there := e.beats[t.Lead]
+	if there && b.Session == t.LeadSession && !b.Unreadable {
+		e.Lead.LastSeen = team.Time(b.At)
+	}
+	silent, skewed := heartbeat.Beat{At: int64(e.Lead.LastSeen)}.Age(now)
+	if skewed && t.LeadSession != "" {
+		e.Skew = append(e.Skew, fmt.Sprintf("the last sign of life of the lead lies %s in the future", time.UnixMilli(int64(e.Lead.LastSeen)).Sub(now).Round(time.Second)))
+	}
+	e.Lead.Stale = !e.Lead.Lives && !skewed && silent >= time.Duration(t.Timing.OrDefaults().Stale)*time.Millisecond
+}
+
+func (e *Examination) member(dir string, m team.Member, task string, now time.Time) {
+	one := Member{Name: m.Name, Agent: m.Agent, Status: string(m.Status), Task: task, Context: m.Context, Session: m.Session}
+	e.Unread += len(m.Inbox)
+	e.Late += len(m.Late)
+	b, there := e.beats[m.Name]
+	if there {
+		one.LastSeen = team.Time(b.At)
+	}
+	offline := time.Duration(e.Team.Timing.OrDefaults().Offline) * time.Millisecond
+	age, skewed := b.Age(now)
+	_, one.Saved, _ = coord.ReadSaved(dir, m.Name) // one that cannot be read is reported where it is to be kept
+	switch {
+	case !m.Status.Running():
+		one.Life, one.Why = Ended, m.Summary
+	case m.Agent == team.External:
+		one.Life = Outside
+	case m.Host == "":
+		one.Life, one.Why = Resting, "no process runs its session"
+	case b.Host == m.Host && there && !hostLives(dir, m.Host), !there && !hostLives(dir, m.Host):
+		one.Life, one.Why = Offline, "the host that ran its session is gone"
+	case !there:
+		one.Life, one.Why = Online, "its host lives; it gave no sign of life yet"
+	case skewed:
+		one.Life, one.Why = Unknown, "its last sign of life lies in the future: a clock is wrong"
+		e.Skew = append(e.Skew, fmt.Sprintf("the last sign of life of %s lies %s in the future", m.Name, time.UnixMilli(b.At).Sub(now).Round(time.Second)))
+	case age >= offline:
+		one.Life, one.Why = Offline, fmt.Sprintf("silent for %s", age.Round(time.Second))
+	default:
+		one.Life = Online
+	}
+	if one.Life == Online && e.Team.LeadLost != 0 && m.Name != e.Team.Lead {
+		one.Status = "zombie"
+	}
+	e.Members = append(e.Members, one)
+}
+
+func hostLives(dir, host string) bool {
+	return proc.Held(filepath.Join(dir, "hosts", host, proc.AliveFile))
+}
+
+func (e *Examination) progress(took, ended int64) {
+	open := e.Tasks[string(team.Pending)] + e.Tasks[string(team.InProgress)]
+	all := open + e.Tasks[string(team.Completed)]
+	if all > 0 {
+		e.Percent = 100 * e.Tasks[string(team.Completed)] / all
+	}
+	workers := 0
+	for _, m := range e.Members {
+		if m.Name != e.Team.Lead && m.Life != Ended {
+			workers++
+		}
+	}
+	if ended > 0 && open > 0 {
+		e.Left = time.Duration(took/ended) * time.Millisecond * time.Duration((open+max(workers, 1)-1)/max(workers, 1))
+	}
+}
+
+// mail finds the last messages, reading the history from its end.
+func (e *Examination) mail(ctx context.Context, d *desk.Desk) error {
+	want := int(min(e.Messages, lastMail))
+	for window := int64(mailWindow); ; window *= 8 {
+		since := max(0, e.Seq-window)
+		var found []team.Message
+		for r, err := range d.Read(ctx, since) {
+			if err != nil {
+				return err
+			}
+			for _, event := range r.Events {
+				if sent, ok := event.(*team.MessageSent); ok {
+					m := sent.Message
+					m.SentAt = r.At
+					found = append(found, m)
+				}
+			}
+		}
+		if len(found) >= want || since == 0 {
+			e.Mail = slices.Clone(found[max(0, len(found)-lastMail):])
+			return nil
+		}
+	}
+}
+
+// Checksum is the SHA-256 of the file, in hex; "" where there is none. A path that is not absolute is below dir.
+func Checksum(dir, path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// Facts are the facts with their checksums as they are now.
+func Facts(dir string, facts []team.Fact) ([]team.Fact, error) {
+	now := slices.Clone(facts)
+	for i := range now {
+		sum, err := Checksum(dir, now[i].Path)
+		if err != nil {
+			return nil, err
+		}
+		now[i].SHA256 = sum
+	}
+	return now, nil
+}
