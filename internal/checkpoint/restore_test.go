@@ -207,7 +207,7 @@ func TestLostFolder(t *testing.T) {
 		t.Errorf("%+v, %v", receipt, err)
 	}
 	c, err := l.store(project).Write(t.Context(), d, Beside{})
-	if err != nil || c.Seq != r.Seq+2 || c.History != "restored-1" {
+	if err != nil || c.Seq < r.Seq+2 || c.History != "restored-1" {
 		t.Errorf("%+v, %v", c, err)
 	}
 	// The history that it was restored from must not.
