@@ -12,6 +12,7 @@ import (
 
 	"cadre/internal/coord"
 	"cadre/internal/desk"
+	"cadre/internal/leader"
 	"cadre/internal/show"
 	"cadre/internal/team"
 )
@@ -25,7 +26,9 @@ type overview struct {
 	Dir       string          `json:"dir"`
 	Lead      string          `json:"lead"`
 	Delegate  bool            `json:"delegate"`
-	Hosted    bool            `json:"hosted"` // a living process runs its sessions
+	Hosted    bool            `json:"hosted"`  // a living process runs its sessions
+	Led       bool            `json:"led"`     // a living process leads it
+	Dormant   bool            `json:"dormant"` // nobody of it lives, and it is not at its end
 	Tasks     map[string]int  `json:"tasks"`
 	Teammates int             `json:"teammates"` // that have not ended
 	Messages  int64           `json:"messages"`
@@ -51,7 +54,18 @@ func summarize(s *team.State, dir string) overview {
 			o.Teammates++
 		}
 	}
+	o.Led = leader.Lives(dir)
+	wants := t.LeadSession != "" && t.LeadSession != team.User || hasSessions(s.Members()) // somebody should live: a team of people alone needs no process
+	o.Dormant = wants && !o.Hosted && !o.Led && !ended(t)
 	return o
+}
+
+// state is the status for people. What is dormant is gone on with by cadre resume, whatever it was at.
+func (o overview) state() string {
+	if o.Dormant {
+		return "dormant"
+	}
+	return string(o.Status)
 }
 
 func (o overview) progress() string {
@@ -65,6 +79,7 @@ func (o overview) progress() string {
 func (a *app) lsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Short: "List the teams", Args: exactly(0),
+		Long: "List the teams. One that is dormant is not at its end, and no process of it lives: cadre resume NAME goes on with it.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			names, err := a.home.Names()
 			if err != nil {
@@ -89,7 +104,7 @@ func (a *app) lsCommand() *cobra.Command {
 				var t show.Table
 				t.Row("NAME", "STATUS", "TASKS DONE", "TEAMMATES", "LAST CHANGE", "DIRECTORY")
 				for _, o := range all {
-					t.Row(o.Name, string(o.Status), o.progress(), fmt.Sprint(o.Teammates), show.Ago(desk.Now(), o.UpdatedAt), o.Dir)
+					t.Row(o.Name, o.state(), o.progress(), fmt.Sprint(o.Teammates), show.Ago(desk.Now(), o.UpdatedAt), o.Dir)
 				}
 				return t.Write(w)
 			})
@@ -153,7 +168,9 @@ func (a *app) statusCommand() *cobra.Command {
 				if o.Exhausted != "" {
 					fmt.Fprintf(w, "; the budget is spent: %s; to give it more: cadre budget %s", o.Exhausted, o.Name)
 				}
-				if !o.Hosted && o.Status == team.TeamActive && hasSessions(all.Members) {
+				if o.Dormant {
+					fmt.Fprintf(w, "\nno process of it lives at the moment; to go on: cadre resume %s", o.Name)
+				} else if !o.Hosted && o.Status == team.TeamActive && hasSessions(all.Members) {
 					fmt.Fprintf(w, "\nno process runs its sessions at the moment; to go on: cadre run FILE, or cadre host %s", o.Name)
 				}
 				fmt.Fprint(w, "\n\n")

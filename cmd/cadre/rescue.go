@@ -233,8 +233,8 @@ func (a *app) factsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if sum, err := resume.Checksum(d.Team().Dir, f.Path); err != nil || sum == "" {
-					return usage{fmt.Errorf("%s cannot be a fact: there is no such file in %s", f.Path, d.Team().Dir)}
+				if _, err := resume.Recorded(d.Team().Dir, []team.Fact{f}); err != nil {
+					return err
 				}
 				facts = append(slices.DeleteFunc(facts, func(old team.Fact) bool { return old.Name == f.Name }), f)
 			}
@@ -273,6 +273,18 @@ func (a *app) factsCommand() *cobra.Command {
 	c.Flags().BoolVar(&record, "record", false, "take note of them as they are now")
 	c.Flags().StringArrayVar(&add, "add", nil, "NAME=PATH, or PATH: one more, recorded as it is now; may be repeated")
 	return c
+}
+
+// factsOf reads facts, and takes note of them as they are now.
+func factsOf(dir string, args []string) (facts []team.Fact, err error) {
+	for _, arg := range args {
+		f, err := factOf(arg)
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, f)
+	}
+	return resume.Recorded(dir, facts)
 }
 
 // factOf reads NAME=PATH, or a path alone, which is its name too.

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,18 +19,27 @@ import (
 	"cadre/internal/desk"
 	"cadre/internal/proc"
 	"cadre/internal/team"
+	"cadre/internal/teamfile"
 	"cadre/internal/worktree"
 )
 
 func (a *app) createCommand() *cobra.Command {
 	var body team.CreateTeam
 	var dir string
+	var facts []string
+	var liveness map[string]string
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a team", Args: exactly(1),
 		Long: "Create a team whose lead is you: you, or a program of yours, act as the lead through this command line.\nTo create a team from a file and work it off in one go, use cadre run.",
 		RunE: func(c *cobra.Command, args []string) error {
 			var err error
 			if body.Dir, err = workDir(dir); err != nil {
+				return err
+			}
+			if body.Timing, err = timing(liveness); err != nil {
+				return err
+			}
+			if body.Facts, err = factsOf(body.Dir, facts); err != nil {
 				return err
 			}
 			body.Name = args[0]
@@ -57,7 +68,26 @@ func (a *app) createCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&body.Permissions.Allow, "allow", nil, "what needs no asking, for example 'Bash(go test:*)'; may be repeated")
 	c.Flags().StringVar(&body.Permissions.Policy, "policy", "", "who settles what no rule does: user, lead, allow or deny")
 	c.Flags().Int64Var(&body.Budget.Tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
+	c.Flags().StringToStringVar(&liveness, "liveness", nil, "what silence means, for example beat=30s,offline=10m,leadLost=5m,zombie=30m,blocked=10m,undelivered=5m,stale=30m, which are the defaults")
+	c.Flags().StringArrayVar(&facts, "fact", nil, "NAME=PATH, or PATH: a file that everybody relies on; may be repeated")
 	return c
+}
+
+// timing reads the periods of --liveness.
+func timing(periods map[string]string) (t team.Timing, err error) {
+	known := map[string]*int64{"beat": &t.Beat, "offline": &t.Offline, "leadLost": &t.LeadLost, "zombie": &t.Zombie, "blocked": &t.Blocked, "undelivered": &t.Undelivered, "stale": &t.Stale}
+	for _, name := range slices.Sorted(maps.Keys(periods)) {
+		to := known[name]
+		if to == nil {
+			return t, usage{fmt.Errorf("--liveness has no period %q; it has %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))}
+		}
+		d, err := time.ParseDuration(periods[name])
+		if err != nil || d < teamfile.MinPeriod {
+			return t, usage{fmt.Errorf("--liveness %s=%s is no period; it is like 90s or 10m, and at least %s", name, periods[name], teamfile.MinPeriod)}
+		}
+		*to = d.Milliseconds()
+	}
+	return t, nil
 }
 
 func exactly(n int) cobra.PositionalArgs {

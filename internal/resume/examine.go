@@ -282,7 +282,18 @@ func Checksum(dir, path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// Facts are the facts with their checksums as they are now.
+// Recorded are the facts with their checksums as they are now. One that is to be relied on has to be there.
+func Recorded(dir string, facts []team.Fact) ([]team.Fact, error) {
+	now, err := Facts(dir, facts)
+	for _, f := range now {
+		if f.SHA256 == "" {
+			return nil, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot be a fact: there is no such file in %s", f.Path, dir)}
+		}
+	}
+	return now, err
+}
+
+// Facts are the facts with their checksums as they are now; that of a file that is gone is empty.
 func Facts(dir string, facts []team.Fact) ([]team.Fact, error) {
 	now := slices.Clone(facts)
 	for i := range now {

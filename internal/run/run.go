@@ -37,6 +37,7 @@ import (
 	"cadre/internal/desk"
 	"cadre/internal/home"
 	"cadre/internal/proc"
+	"cadre/internal/resume"
 	"cadre/internal/team"
 	"cadre/internal/teamfile"
 )
@@ -110,7 +111,11 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	a := &attempt{Options: o}
 	name := o.File.Name
 	if _, err := o.Home.Folder(name); team.CodeOf(err) == team.NotFound && !o.Resume {
-		if err := o.Home.Create(name, a.beginning()); err != nil && team.CodeOf(err) != team.Taken { // somebody was faster: go on with theirs
+		commands, err := a.beginning()
+		if err != nil {
+			return nil, err
+		}
+		if err := o.Home.Create(name, commands); err != nil && team.CodeOf(err) != team.Taken { // somebody was faster: go on with theirs
 			return nil, err
 		}
 	} else if err != nil {
@@ -201,9 +206,15 @@ func (a *attempt) close() {
 }
 
 // beginning is the whole team file as commands.
-func (a *attempt) beginning() []team.Command {
+func (a *attempt) beginning() (commands []team.Command, err error) {
 	f, now := a.File, desk.Now()
-	var commands []team.Command
+	facts := make([]team.Fact, 0, len(f.Facts))
+	for _, one := range f.Facts {
+		facts = append(facts, team.Fact{Name: one.Name, Path: one.Path})
+	}
+	if facts, err = resume.Recorded(a.Dir, facts); err != nil {
+		return nil, err
+	}
 	add := func(body team.Body) {
 		commands = append(commands, team.Command{ID: desk.NewID(), Actor: team.User, At: now, Body: body})
 	}
@@ -212,7 +223,7 @@ func (a *attempt) beginning() []team.Command {
 		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover), PermissionMode: f.Permissions.Mode,
 		Permissions: team.Permissions{Allow: f.Permissions.Allow, Policy: f.Permissions.Policy, Millis: f.Permissions.Timeout.Milliseconds()},
 		Budget:      team.Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6), Millis: f.Budget.Time.Milliseconds()},
-		Origin:      a.Path, OriginDigest: f.Digest()})
+		Timing:      timing(f.Liveness), Facts: facts, Origin: a.Path, OriginDigest: f.Digest()})
 	for _, m := range f.Members {
 		add(&team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt, PlanApproval: m.PlanApproval, Program: m.Command,
 			Args: m.Args, Env: m.Env, Isolation: m.Isolation})
@@ -227,7 +238,13 @@ func (a *attempt) beginning() []team.Command {
 		add(&team.CreateTask{Subject: t.Subject, Description: t.Description, Owner: t.Owner, Role: t.Role, BlockedBy: before, Priority: t.Priority,
 			Run: t.Run, TimeoutMS: t.Timeout.Milliseconds(), Retries: int64(t.Retries), Metadata: keyed(t.ID)})
 	}
-	return commands
+	return commands, nil
+}
+
+// timing is what the file says of liveness, for the core.
+func timing(l teamfile.Liveness) team.Timing {
+	return team.Timing{Beat: l.Beat.Milliseconds(), Offline: l.Offline.Milliseconds(), LeadLost: l.LeadLost.Milliseconds(), Zombie: l.Zombie.Milliseconds(),
+		Blocked: l.Blocked.Milliseconds(), Undelivered: l.Undelivered.Milliseconds(), Stale: l.Stale.Milliseconds()}
 }
 
 // work runs the sessions and leads until nothing more can happen.

@@ -46,7 +46,7 @@ type taskNode struct {
 }
 
 func (p *parser) file(root *yaml.Node) *File {
-	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "budget", "report", "permissions", "handover", "delegate")
+	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "budget", "report", "permissions", "handover", "delegate", "liveness", "facts")
 	f := &File{Name: m.text("name"), Goal: m.text("goal"), Delegate: m.yes("delegate"), Handover: int(m.integer("handover", 0, 1, 100))}
 	p.form(m, "name", "the team", f.Name, nameForm())
 	p.readLead(m, f)
@@ -60,6 +60,8 @@ func (p *parser) file(root *yaml.Node) *File {
 	f.Hooks = p.hooks(m)
 	f.Budget = p.budget(m)
 	f.Report = p.report(m)
+	f.Liveness = p.liveness(m)
+	f.Facts = p.facts(m)
 
 	p.checkNames(f.Lead)
 	if p.led && f.Goal == "" && f.Leader.Prompt == "" && len(p.tasks) == 0 {

@@ -57,6 +57,17 @@
 //	  timeout: 5m                 # for the answer
 //	handover: 80                  # percent of its context at which a session is replaced by a fresh one
 //	budget: {tokens: 1000000, usd: 2.50, time: 30m}
+//	liveness:                     # what silence means; what is left out is as here
+//	  beat: 30s                   # between two signs of life of a member, and of the lead
+//	  offline: 10m                # silence after which a member is offline
+//	  leadLost: 5m                # silence after which the lead is lost
+//	  zombie: 30m                 # how long a teammate goes on without a lead
+//	  blocked: 10m                # how long a blocked one keeps its task without a lead
+//	  undelivered: 5m             # how long a message waits before the lead is told
+//	  stale: 30m                  # silence after which another session may take the lead
+//	facts:                        # files that everybody relies on; cadre resume says when they changed
+//	  - go.mod
+//	  - {name: schema, path: db/schema.sql}
 //	report:
 //	  file: REPORT.md             # where the lead writes, from the team's directory
 //	  title: The title
@@ -116,6 +127,8 @@ type File struct {
 	Delegate    bool
 	Permissions Permissions
 	Handover    int // percent; 0 for the default
+	Liveness    Liveness
+	Facts       []Fact // in file order
 
 	digest string
 }

@@ -54,6 +54,9 @@ func TestParse(t *testing.T) {
 			"TeammateIdle":  {{Hooks: []teamfile.HookCommand{{Command: "true", Timeout: 500 * time.Millisecond}}}},
 		},
 		Budget: teamfile.Budget{Tokens: 1_000_000, USD: 2.5, Time: 30 * time.Minute},
+		Liveness: teamfile.Liveness{Beat: time.Second, Offline: 4 * time.Second, LeadLost: 3 * time.Second, Zombie: time.Minute, Blocked: 20 * time.Second,
+			Undelivered: 500 * time.Millisecond, Stale: 2 * time.Minute},
+		Facts:  []teamfile.Fact{{Name: "go.mod", Path: "go.mod"}, {Name: "db/schema.sql", Path: "db/schema.sql"}, {Name: "hosts", Path: "/etc/hosts"}},
 		Report: teamfile.Report{File: "out/REPORT.md", Title: "All of it", Sections: []string{"last", "2"}},
 	}
 	want.SetDigest(got.Digest())
