@@ -121,6 +121,7 @@ type client struct {
 	stdin io.WriteCloser
 	out   *bufio.Scanner
 	wait  func() error
+	kill  func() error
 	last  int
 }
 
@@ -142,7 +143,7 @@ func (w *world) mcp(args ...string) *client {
 	if err := c.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	p := &client{t: w.t, stdin: stdin, out: bufio.NewScanner(stdout), wait: c.Wait}
+	p := &client{t: w.t, stdin: stdin, out: bufio.NewScanner(stdout), wait: c.Wait, kill: c.Process.Kill}
 	p.ask("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": filepath.Base(cadre), "version": "1"}}, nil)
 	p.say(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 	return p

@@ -105,11 +105,12 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 	}
 	defer present.Unlock()
 	if as == d.Team().Lead {
-		release, err := a.leadFrom(ctx, d, dir)
+		leading, release, err := a.leadFrom(ctx, d, dir)
 		if err != nil {
 			return err
 		}
 		defer release()
+		ctx = leading
 	}
 	box := &outsider{app: a, desk: d, name: name, member: as}
 	tools := toolbox.New(toolbox.Options{Desk: box, Member: as, Now: desk.Now, Refresh: d.Refresh, Mail: box.mail, Agents: func() []string { return append(drivers.Offers(""), team.External) },
@@ -127,27 +128,40 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			}
 			return a.home.Remove(dir)
 		}})
-	return mcpserver.Stdio(ctx, tools, os.Stdin, os.Stdout, mcpserver.Options{Name: agent.ToolServerName, Version: version})
+	err = mcpserver.Stdio(ctx, tools, os.Stdin, os.Stdout, mcpserver.Options{Name: agent.ToolServerName, Version: version})
+	if cause := context.Cause(ctx); errors.Is(cause, leader.ErrTakenOver) {
+		return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("%v; this one acts no more in team %s", cause, name)}
+	}
+	return err
 }
 
 // leadFrom has this session lead the team for as long as it lives, unless another one does: then it works beside that. When it ends its teammates are without
-// a lead, and after a while they know.
-func (a *app) leadFrom(ctx context.Context, d *desk.Desk, dir string) (release func(), err error) {
+// a lead, and after a while they know. The context that it returns ends when the lead was taken over: who has it then is to have its mail, too.
+func (a *app) leadFrom(ctx context.Context, d *desk.Desk, dir string) (leading context.Context, release func(), err error) {
 	t := d.Team()
 	lock, err := leader.Claim(dir)
 	if errors.Is(err, proc.ErrHeld) {
 		a.note(fmt.Sprintf("session %s leads team %s already; this one works beside it, as the same lead", t.LeadSession, t.Name))
-		return func() {}, nil
+		return ctx, func() {}, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	lead, err := leader.Take(ctx, leader.Options{Desk: d, Dir: dir, Session: "mcp-" + strings.ToLower(desk.NewID()), Beats: true, Log: a.note})
 	if err != nil {
 		lock.Unlock()
-		return nil, err
+		return nil, nil, err
 	}
-	return func() {
+	leading, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-lead.Lost():
+			cancel(leader.ErrTakenOver)
+		case <-leading.Done():
+		}
+	}()
+	return leading, func() {
+		cancel(nil)
 		lead.Close()
 		lock.Unlock()
 	}, nil

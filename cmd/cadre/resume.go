@@ -88,14 +88,14 @@ func (a *app) resume(ctx context.Context, name string, takeOver bool) error {
 	if err != nil {
 		return err
 	}
-	if err := a.keepSaved(ctx, d, dir); err != nil {
-		lock.Unlock()
-		return err
-	}
 	lead, _ := memberOf(d, t.Lead)
 	if t.Origin == "" && lead.Agent == team.External {
 		defer lock.Unlock()
 		return a.resumeByHand(ctx, d, dir)
+	}
+	if err := a.keepSaved(ctx, d, dir); err != nil {
+		lock.Unlock()
+		return err
 	}
 	closed()
 	lock.Unlock() // the run takes it
@@ -186,7 +186,10 @@ func (a *app) keepSavedOf(ctx context.Context, d *desk.Desk, dir, member string)
 // resumeByHand goes on with a team that its user leads by commands.
 func (a *app) resumeByHand(ctx context.Context, d *desk.Desk, dir string) error {
 	t := d.Team()
-	if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User}}); err != nil {
+	if err := leader.Attach(ctx, leader.Options{Desk: d, Dir: dir, Log: a.note}); err != nil {
+		return err
+	}
+	if err := a.keepSaved(ctx, d, dir); err != nil {
 		return err
 	}
 	var members []team.Member
@@ -260,6 +263,8 @@ func writeExamination(w io.Writer, e *resume.Examination) error {
 		line(true, "no session leads it")
 	case l.Lives:
 		line(true, "session %s leads it, and lives", l.Session)
+	case l.Machine != "" && !l.Stale:
+		line(false, "session %s leads it on the machine %s; last seen %s", l.Session, l.Machine, show.Ago(now, l.LastSeen))
 	case l.Lost != 0:
 		line(false, "session %s led it and is lost since %s; last seen %s", l.Session, show.Ago(now, l.Lost), show.Ago(now, l.LastSeen))
 	default:

@@ -114,6 +114,10 @@ func TestWatch(t *testing.T) {
 		"a writer whose clock runs ahead is no silent one": {
 			{0, 0, time.Hour, 0, true}, {every, 0, time.Hour + every, 0, true}, {every, 0, time.Hour + 2*every, 0, true}, {every, 0, time.Hour + 3*every, 0, true},
 		},
+		"nor is one whose clock is behind, until it is": {
+			{0, 0, -time.Hour, 0, false}, {every, 0, every - time.Hour, 0, false}, {every, 0, 2*every - time.Hour, 0, true}, {every, 0, 3*every - time.Hour, 0, true},
+			{every, 0, 3*every - time.Hour, every, true}, {every, 0, 3*every - time.Hour, 2 * every, true},
+		},
 		"a machine that was suspended looks on first": {
 			{0, 0, 0, 0, false}, {every, 0, every, 0, false}, {every, 0, 2 * every, 0, false}, {2 * time.Hour, 0, 2 * every, 0, false}, {every, 0, 2*time.Hour + 3*every, 0, false},
 		},

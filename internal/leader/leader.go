@@ -63,19 +63,34 @@ type Lead struct {
 	lost    chan struct{} // closed when it was taken over
 }
 
-// Take takes the lead. The caller holds the [Lock], unless the process that has it is to be taken over.
-func Take(ctx context.Context, o Options) (*Lead, error) {
+// Attach has the user lead by commands, who gives no signs of life and is never lost. Of the options it needs no session. The caller holds the [Lock].
+func Attach(ctx context.Context, o Options) error {
+	o.Session = team.User
+	return newLead(o).attach(ctx)
+}
+
+func newLead(o Options) *Lead {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
 	l := &Lead{o: o, lost: make(chan struct{})}
 	l.machine, _ = os.Hostname() // it only spares waiting
+	return l
+}
+
+func (l *Lead) attach(ctx context.Context) error {
 	seen, err := l.lastSeen()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	_, err = o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: o.Session, Seen: seen, TakeOver: o.TakeOver}})
-	if err != nil {
+	_, err = l.o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: l.o.Session, Seen: seen, TakeOver: l.o.TakeOver}})
+	return err
+}
+
+// Take takes the lead. The caller holds the [Lock], unless the process that has it is to be taken over.
+func Take(ctx context.Context, o Options) (*Lead, error) {
+	l := newLead(o)
+	if err := l.attach(ctx); err != nil {
 		return nil, err
 	}
 	l.beat()

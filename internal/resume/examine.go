@@ -70,7 +70,8 @@ type Fact struct {
 type Lead struct {
 	Session  string    `json:"session,omitempty"`
 	LastSeen team.Time `json:"lastSeen,omitempty"`
-	Lives    bool      `json:"lives"` // its process, on this machine
+	Lives    bool      `json:"lives"`             // its process, on this machine
+	Machine  string    `json:"machine,omitempty"` // another one, where its process may live
 	Lost     team.Time `json:"lost,omitempty"`
 	Stale    bool      `json:"stale"` // another session may take the lead
 }
@@ -172,6 +173,9 @@ func (e *Examination) lead(dir string, now time.Time) {
 	b, there := e.beats[t.Lead]
 	if there && b.Session == t.LeadSession && !b.Unreadable {
 		e.Lead.LastSeen = team.Time(b.At)
+		if here, _ := os.Hostname(); b.Machine != here && !e.Lead.Lives {
+			e.Lead.Machine = b.Machine
+		}
 	}
 	silent, skewed := heartbeat.Beat{At: int64(e.Lead.LastSeen)}.Age(now)
 	if skewed && t.LeadSession != "" {

@@ -23,7 +23,7 @@ const (
 	WantBudgetCheck      WantKind = "budget_check"      // the time of the budget is over
 	WantSave             WantKind = "save"              // what the zombie does is saved again and again
 	WantRest             WantKind = "rest"              // the zombie's session is ended, for Reason, until there is a lead again
-	WantYield            WantKind = "yield"             // the blocked zombie gives its tasks back, for Reason
+	WantYield            WantKind = "yield"             // the zombie that waits for something gives its tasks back, for Reason
 	WantMarkLate         WantKind = "mark_late"         // the lead is told of messages that wait for long
 )
 
@@ -138,7 +138,8 @@ func (s *State) Overdue(now Time) (due []Body) {
 func (s *State) zombieWants(m *Member, due func(Time) bool) []Want {
 	session := fmt.Sprintf("%s/%d", m.Name, m.Incarnation)
 	wants := []Want{{Kind: WantSave, Key: fmt.Sprintf("save/%s/%d", session, s.team.LeadLost), Member: m.Name, Incarnation: m.Incarnation}}
-	if patience := Time(s.team.Timing.OrDefaults().Blocked); m.Status == Blocked && len(s.holds(m.Name)) > 0 && due(plus(max(m.Since, s.team.LeadLost), patience)) {
+	waits := m.Status == Blocked || m.Status == Idle // one that holds a task and is not at it waits: for better times, an answer, an approval
+	if patience := Time(s.team.Timing.OrDefaults().Blocked); waits && len(s.holds(m.Name)) > 0 && due(plus(max(m.Since, s.team.LeadLost), patience)) {
 		wants = append(wants, Want{Kind: WantYield, Key: fmt.Sprintf("yield/%s/%d", session, m.Since), Member: m.Name, Incarnation: m.Incarnation,
 			Reason: "it was blocked for " + span(patience) + " without a lead"})
 	}

@@ -1,0 +1,526 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cadre/internal/heartbeat"
+	"cadre/internal/team"
+)
+
+// soon are periods that a test can wait for. A lead that is kept from its work by other tests for as long as leadLost is lost, and back at its next beat.
+const soon = "beat=200ms,offline=2s,leadLost=1500ms,undelivered=1s,stale=1h"
+
+// order checks that the words come in that order, each behind the one before.
+func order(t *testing.T, text string, words ...string) {
+	t.Helper()
+	rest := text
+	for _, word := range words {
+		_, behind, found := strings.Cut(rest, word)
+		if !found {
+			t.Fatalf("%q is missing, or not in its place:\n%s", word, text)
+		}
+		rest = behind
+	}
+}
+
+// state is what ls says of the team.
+func (w *world) state() string {
+	w.t.Helper()
+	for line := range strings.Lines(w.must("ls")) {
+		if fields := strings.Fields(line); fields[0] == "demo" {
+			return fields[1]
+		}
+	}
+	return ""
+}
+
+// What cannot be gone on with is refused, with what to do instead, and a status that says whether to try again.
+func TestResumeRefuses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.refused(w.cadre("resume", "nowhere"), 2, "Team nowhere not found. Use cadre ls")
+	w.must("create", "demo")
+	w.refused(w.cadre("resume", "demo"), 2, "Team not initialized. Spawn with cadre spawn demo NAME")
+	w.must("abort", "demo")
+	w.refused(w.cadre("resume", "demo"), 2, "Team is aborted. Use cadre review demo")
+	w.must("run", w.write("quick.yaml", "name: quick\nmembers: [{name: ann}]\ntasks: [{id: one, run: echo 1}]\n"))
+	w.refused(w.cadre("resume", "quick"), 2, "Team is complete. Use cadre review quick")
+	w.refused(w.cadre("run", w.write("lost.yaml", "name: lost\nfacts: [go.mod]\nmembers: [{name: ann}]\ntasks: [{id: one, run: echo 1}]\n")), 2, "go.mod cannot be a fact: there is no such file in "+w.dir)
+	if has(w.home, "teams", "lost") {
+		t.Error("there is a team that relies on nothing")
+	}
+	w.refused(w.cadre("create", "other", "--fact", "go.mod"), 2, "there is no such file")
+	w.refused(w.cadre("create", "other", "--liveness", "beet=1s"), 2, `no period "beet"; it has beat, blocked, leadLost`)
+	w.refused(w.cadre("create", "other", "--liveness", "beat=0s"), 2, "it is like 90s or 10m")
+	w.refused(w.cadre("create", "other", "--liveness", "beat=10m"), 2, "the periods of silence must be longer")
+
+	w.must("create", "broken")
+	w.must("spawn", "broken", "eve", "--agent", "external")
+	segments, err := filepath.Glob(filepath.Join(w.home, "teams", "broken", "journal", "*.jsonl"))
+	if err != nil || len(segments) != 1 {
+		t.Fatal(segments, err)
+	}
+	text, err := os.ReadFile(segments[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(segments[0], bytes.Replace(text, []byte("broken"), []byte("brokem"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.refused(w.cadre("resume", "broken"), 2, "cadre fsck")
+}
+
+// A team that its user leads is examined in the promised order, and what changed meanwhile is said.
+func TestResumeExamines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("go.mod", "module example\n")
+	w.write("db/schema.sql", "-- empty\n")
+	w.must("create", "demo", "--fact", "go.mod", "--fact", "schema=db/schema.sql")
+	for _, name := range []string{"ann", "bob"} {
+		w.must("spawn", "demo", name, "--agent", "external")
+	}
+	for i := range 12 {
+		w.must("send", "demo", "--from", "ann", "--to", "bob", fmt.Sprintf("words %d", i+1))
+	}
+	w.must("task", "add", "demo", "first")
+	w.must("task", "add", "demo", "second")
+	w.must("task", "claim", "demo", "1", "--as", "ann")
+	w.must("task", "done", "demo", "1", "--as", "ann")
+	w.must("task", "claim", "demo", "2", "--as", "bob")
+	said := w.must("resume", "demo")
+	order(t, said, "✓ team demo", "✓ it is active", "✓ no session leads it", "members: 3 outside", "✓ facts: 2, as they were", "12 messages sent, 12 not given yet",
+		"#3 ", "ann → bob: words 3", "#12 ", "words 12", "1 of 2 tasks done (50 %), 1 in progress", "2 bob: second", "team demo goes on; you lead it")
+	if strings.Contains(said, "#2 ") {
+		t.Errorf("more than the last ten messages are shown:\n%s", said)
+	}
+	order(t, w.must("resume", "demo"), "✓ you lead it") // it may be done again
+
+	w.write("go.mod", "module changed\n")
+	if err := os.Remove(filepath.Join(w.dir, "db/schema.sql")); err != nil {
+		t.Fatal(err)
+	}
+	order(t, w.must("resume", "demo"), "! facts stale: go.mod, schema", "cadre facts demo --record", "goes on")
+	order(t, w.must("facts", "demo"), "go.mod", "changed", "schema", "gone")
+	w.must("facts", "demo", "--record")
+	order(t, w.must("probe", "demo"), "✓ facts: 2, as they were")
+	w.write("db/schema.sql", "create table t;\n")
+	found := read[struct {
+		Facts []struct {
+			Name  string
+			Stale bool
+		}
+	}](w, "probe", "demo")
+	if len(found.Facts) != 2 || found.Facts[0].Stale || !found.Facts[1].Stale {
+		t.Errorf("the facts are %+v", found.Facts)
+	}
+}
+
+// everybody kills the process with its leash and all that runs for it; nobody has a moment to take leave.
+func (p *process) everybody(mark string) {
+	p.t.Helper()
+	p.Process.Signal(syscall.SIGSTOP)
+	for _, pid := range append(childrenOf(p.t, p.Process.Pid, "cadre-leash"), marked(p.t, mark)...) {
+		if pid != p.Process.Pid {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	p.kill()
+}
+
+// age makes the last signs of life of a team so much older, as if they had been given by a machine that was off since.
+func (w *world) age(by time.Duration) {
+	w.t.Helper()
+	folder := heartbeat.Of(filepath.Join(w.home, "teams", "demo"))
+	all, err := folder.All()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, b := range all {
+		b.At -= by.Milliseconds()
+		if err := folder.Write(b); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// Whatever of a run was killed in the middle of its work, resume finds out, and goes on where it stopped.
+func TestResumeAfterDeath(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		dies  func(w *world, p *process, mark string)
+		after func(w *world)
+	}{
+		{name: "lead", dies: func(_ *world, p *process, _ string) { p.kill() }},
+		{name: "lead and leash", dies: func(_ *world, p *process, _ string) { p.killHost(true) }},
+		{name: "host and children", dies: func(_ *world, p *process, mark string) { p.everybody(mark) }},
+		{name: "machine", dies: func(w *world, p *process, mark string) {
+			p.everybody(mark)
+			w.age(24 * time.Hour)
+			if left, _ := filepath.Glob(filepath.Join(w.home, "teams", "demo", "hosts", "*", "*")); len(left) == 0 {
+				w.t.Error("the host left nothing behind; a machine that was switched off would have")
+			}
+		}},
+		{name: "machine with a clock that was set back", dies: func(w *world, p *process, mark string) {
+			p.everybody(mark)
+			w.age(-24 * time.Hour)
+			order(w.t, w.must("probe", "demo"), "clock skew: the last sign of life", "in the future", "order is by seq")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			mark := mark()
+			p := w.start("run", w.write("team.yaml", strings.ReplaceAll(runFile+"liveness: {beat: 200ms}\n", "MARK", mark)))
+			eventually(t, "the slow task runs, the quick one is done", func() bool {
+				return len(marked(t, mark)) > 0 && has(w.home, "teams", "demo") && w.count("demo", "task_completed")["1"] == 1
+			})
+			if state := w.state(); state != "active" {
+				t.Errorf("it is %s while it runs", state)
+			}
+			c.dies(w, p, mark)
+			eventually(t, "it is dormant", func() bool { return w.state() == "dormant" })
+			order(t, w.must("probe", "demo"), "✓ it is active", "! session run-", "is gone", "offline", "1 of 3 tasks done (33 %), 1 in progress")
+			order(t, w.must("status", "demo"), "to go on: cadre resume demo")
+			w.write("go", "")
+			said := w.must("resume", "demo")
+			order(t, said, "✓ team demo", "! session run-", "is gone", "team demo goes on in", "3 of 3 tasks done")
+			noneLeft(t, mark)
+			if ran := strings.Join(w.lines("ran"), " "); strings.Count(ran, "quick") != 1 || strings.Count(ran, "slow") != 2 || !strings.HasSuffix(ran, "last") {
+				t.Errorf("the tasks ran in the order %s", ran)
+			}
+			for task, n := range w.count("demo", "task_completed") {
+				if n != 1 {
+					t.Errorf("task %s was completed %d times", task, n)
+				}
+			}
+			if state := w.state(); state != "complete" || !has(w.dir, "demo-report.md") {
+				t.Errorf("it is %s, its report is there: %t", state, has(w.dir, "demo-report.md"))
+			}
+		})
+	}
+}
+
+// The lead that lives is left alone, unless the user says otherwise. That is on record, and the one who had it ends.
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	t.Run("a run", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		mark := mark()
+		p := w.start("run", w.write("team.yaml", strings.ReplaceAll(runFile, "MARK", mark)))
+		eventually(t, "the slow task runs", func() bool { return len(marked(t, mark)) > 0 })
+		first := w.leadSession()
+		r := w.cadre("resume", "demo")
+		if r.code != 1 || !strings.Contains(r.err, "Different lead detected. Coordinator override needed.") || !strings.Contains(r.err, "cadre resume demo --take-over") {
+			t.Errorf("exit status %d: %s", r.code, r.err)
+		}
+		order(t, r.out, "✓ session "+first+" leads it, and lives", "online")
+		second := w.start("resume", "demo", "--take-over")
+		if code := p.wait(); code != 1 || !strings.Contains(p.said(), "the lead was taken over by another session") {
+			t.Errorf("the first ended with %d: %s", code, p.said())
+		}
+		w.write("go", "")
+		if code := second.wait(); code != 0 {
+			t.Errorf("the second ended with %d: %s", code, second.said())
+		}
+		noneLeft(t, mark)
+		if ran := strings.Join(w.lines("ran"), " "); strings.Count(ran, "quick") != 1 || strings.Count(ran, "slow") != 2 {
+			t.Errorf("the tasks ran in the order %s", ran)
+		}
+		w.tookOver(first)
+	})
+	t.Run("a session outside", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.must("create", "demo", "--liveness", soon)
+		w.must("spawn", "demo", "eve", "--agent", "external")
+		lead := w.mcp("mcp", "--team", "demo")
+		first := w.leadSession()
+		if r := w.cadre("resume", "demo"); r.code != 1 || !strings.Contains(r.err, "Session "+first+" leads team demo and lives") {
+			t.Errorf("exit status %d: %s", r.code, r.err)
+		}
+		order(t, w.must("resume", "demo", "--take-over"), "leads it, and lives", "team demo goes on; you lead it")
+		if err := lead.wait(); err == nil {
+			t.Error("the session that led ended as if nothing had happened")
+		}
+		w.tookOver(first)
+		again := w.mcp("mcp", "--team", "demo") // what the user leads they may leave to any session
+		if text, failed := again.call("TeamStatus", nil); failed || !strings.Contains(text, "eve") {
+			t.Errorf("the next lead is told: %s", text)
+		}
+		again.leave()
+	})
+	t.Run("a session on another machine", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.must("create", "demo", "--liveness", soon)
+		w.must("spawn", "demo", "eve", "--agent", "external")
+		lead := w.mcp("mcp", "--team", "demo")
+		first := w.leadSession()
+		lead.kill()
+		lead.wait()
+		elsewhere := func(at time.Time) {
+			t.Helper()
+			b := heartbeat.Beat{Member: "lead", At: at.UnixMilli(), Session: first, Machine: "elsewhere", Count: at.UnixMilli()}
+			if err := heartbeat.Of(filepath.Join(w.home, "teams", "demo")).Write(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused := func(words ...string) {
+			t.Helper()
+			r := w.cadre("resume", "demo")
+			if r.code != 1 || !strings.Contains(r.err, "Different lead detected. Coordinator override needed.") || w.leadSession() != first {
+				t.Errorf("exit status %d: %s", r.code, r.err)
+			}
+			order(t, r.out+r.err, words...)
+		}
+		elsewhere(time.Now().Add(-59 * time.Minute))
+		refused("leads it on the machine elsewhere", "59 min ago", "out of date after 60 min")
+		elsewhere(time.Now().Add(time.Hour)) // a clock that is wrong makes nobody old
+		refused("clock skew", "decides nothing", "was seen 0 s ago")
+		elsewhere(time.Now().Add(-61 * time.Minute))
+		order(t, w.must("resume", "demo"), "is gone", "team demo goes on")
+		w.tookOver(first)
+	})
+}
+
+func (w *world) leadSession() string {
+	w.t.Helper()
+	return read[struct{ Lead struct{ Session string } }](w, "probe", "demo").Lead.Session
+}
+
+// tookOver checks that the lead was taken from that session, once, and that this is on record.
+func (w *world) tookOver(from string) {
+	w.t.Helper()
+	n := 0
+	for _, e := range w.history("demo") {
+		if e.is("lead_attached") && e["takenOver"] == from {
+			n++
+		}
+	}
+	if n != 1 {
+		w.t.Errorf("it is on record %d times that the lead was taken from %s", n, from)
+	}
+}
+
+// A teammate that dies with its host leaves a task that can be given away; one that lives has to be asked, or forced.
+func TestReassign(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	mark := mark()
+	w.shellTeam(2, team.CreateTask{Owner: "s0", Run: hangOnce(mark)})
+	host := w.start("host", "demo")
+	eventually(t, "the task runs", func() bool { return len(marked(t, mark)) > 0 })
+	w.refused(w.cadre("reassign", "demo", "1", "s1"), 1, "s0 works on task 1 and is online", "--force")
+	w.refused(w.cadre("reassign", "demo", "7", "s1"), 2, `no task "7"`)
+	host.everybody(mark)
+	order(t, w.must("probe", "demo"), "s0", "offline", "the host that ran its session is gone", "1 s0: task number 1")
+	w.must("reassign", "demo", "1", "s1")
+	if task := w.task("1"); task.Owner != "s1" {
+		t.Errorf("the task is %s's", task.Owner)
+	}
+	order(t, w.must("resume", "demo"), "goes on")
+	w.untilCompleted(1)
+	if task := w.task("1"); task.CompletedBy != "s1" {
+		t.Errorf("%s did it", task.CompletedBy)
+	}
+	noneLeft(t, mark)
+}
+
+// folder is everything in a folder: names, contents, times of change.
+func folder(t *testing.T, root string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		all[path] = fmt.Sprintf("%s %d %s", info.Mode(), info.Size(), info.ModTime())
+		if info.Mode().IsRegular() {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			all[path] += fmt.Sprintf(" %x", sha256.Sum256(data))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// untouched runs something, after which nothing in the user's folders may be different.
+func (w *world) untouched(what string, do func()) {
+	w.t.Helper()
+	before := folder(w.t, w.root)
+	do()
+	after := folder(w.t, w.root)
+	for path, was := range before {
+		if after[path] != was {
+			w.t.Errorf("%s changed %s:\n%s\n%s", what, path, was, after[path])
+		}
+	}
+	for path := range after {
+		if before[path] == "" {
+			w.t.Errorf("%s made %s", what, path)
+		}
+	}
+}
+
+// Whoever only asks changes nothing, also in a team that nobody looks after.
+func TestProbeTouchesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	mark := mark()
+	p := w.start("run", w.write("team.yaml", strings.ReplaceAll(runFile, "MARK", mark)))
+	eventually(t, "the slow task runs, the quick one is done", func() bool {
+		return len(marked(t, mark)) > 0 && has(w.home, "teams", "demo") && w.count("demo", "task_completed")["1"] == 1
+	})
+	seq, since := int64(0), time.Now()
+	eventually(t, "it has nothing more to record", func() bool {
+		if now := read[struct{ Seq int64 }](w, "probe", "demo").Seq; now != seq {
+			seq, since = now, time.Now()
+		}
+		return time.Since(since) > 500*time.Millisecond
+	})
+	w.untouched("probe of a team that runs", func() {
+		order(t, w.must("probe", "demo"), "and lives", "2 online")
+	})
+	p.everybody(mark)
+	w.untouched("probe of a team that is dormant", func() {
+		order(t, w.must("probe", "demo"), "is gone", "2 offline")
+		w.must("ls")
+		w.must("status", "demo")
+		w.refused(w.cadre("review", "demo"), 1, "team demo is active, not at its end")
+	})
+}
+
+// A team that has ended can be read, and by nothing be changed.
+func TestReviewChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("run", w.write("team.yaml", "name: demo\nmembers: [{name: ann}, {name: eve, agent: external}]\ntasks: [{id: one, run: echo it is done}]\n"))
+	w.untouched("reading a team that has ended", func() {
+		order(t, w.must("review", "demo"), "✓ it is complete", "members: 1 outside, 2 ended", "1 of 1 task done", "completed", "ann", "it is done", "report: "+w.dir)
+		value := read[struct {
+			Team struct{ Status string }
+			All  []struct{ Result string }
+		}](w, "review", "demo")
+		if value.Team.Status != "complete" || len(value.All) != 1 || value.All[0].Result != "it is done\n" {
+			t.Errorf("reviewed is %+v", value)
+		}
+		for _, args := range [][]string{
+			{"task", "add", "demo", "more"}, {"task", "claim", "demo", "1", "--as", "eve"}, {"send", "demo", "--to", "eve", "hello"}, {"broadcast", "demo", "hello"}, {"spawn", "demo", "bob", "--agent", "external"},
+			{"resume", "demo"}, {"resume", "demo", "--take-over"}, {"reassign", "demo", "1", "eve", "--force"}, {"resend", "demo", "eve"}, {"abort", "demo"}, {"facts", "demo", "--record"},
+			{"budget", "demo", "--tokens", "5"}, {"delegate", "demo", "on"}, {"shutdown", "demo", "--graceful"},
+		} {
+			if r := w.cadre(args...); r.code != 2 || r.out != "" {
+				t.Errorf("cadre %s: exit status %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
+			}
+		}
+	})
+}
+
+// An abort ends everything at once, also what does not want to, and keeps the record.
+func TestAbort(t *testing.T) {
+	t.Parallel()
+	for _, alive := range []bool{true, false} {
+		t.Run(fmt.Sprintf("with a host: %t", alive), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			mark := mark()
+			w.shellTeam(2, team.CreateTask{Run: "trap '' TERM INT HUP; echo on >>ran; while :; do sleep " + mark + "; done"}, team.CreateTask{Run: "echo on >>ran; sleep " + mark})
+			host := w.start("host", "demo")
+			eventually(t, "both tasks run", func() bool { return len(w.lines("ran")) == 2 && len(marked(t, mark)) > 2 })
+			if !alive {
+				host.killHost(true)
+				if len(marked(t, mark)) == 0 {
+					t.Fatal("nothing outlived the host")
+				}
+			}
+			w.must("abort", "demo", "--reason", "a fire")
+			if left := marked(t, mark); len(left) > 0 {
+				t.Errorf("left running are %v", left)
+			}
+			if alive {
+				if code := host.wait(); code != 0 {
+					t.Errorf("the host ended with %d: %s", code, host.said())
+				}
+			}
+			noneLeft(t, mark)
+			w.must("abort", "demo")
+			order(t, w.must("review", "demo"), "! it is aborted", "members: ", "ended", "0 of 2 tasks done")
+			order(t, w.must("log", "demo"), "a fire")
+			w.refused(w.cadre("resume", "demo"), 2, "Team is aborted. Use cadre review demo")
+			if state := w.state(); state != "aborted" {
+				t.Errorf("it is %s", state)
+			}
+		})
+	}
+}
+
+// A dormant team is one that nobody of lives, although somebody should.
+func TestDormant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo")
+	state := func(want string) {
+		t.Helper()
+		if is := w.state(); is != want {
+			t.Errorf("it is %s, not %s", is, want)
+		}
+		var all []struct{ Dormant bool }
+		if err := json.Unmarshal([]byte(w.must("ls", "--json")), &all); err != nil || len(all) != 1 || all[0].Dormant != (want == "dormant") {
+			t.Errorf("%v: %+v", err, all)
+		}
+	}
+	state("pending")
+	w.must("spawn", "demo", "eve", "--agent", "external")
+	state("active") // people need no process
+	lead := w.mcp("mcp", "--team", "demo")
+	state("active")
+	lead.kill()
+	lead.wait()
+	state("dormant")
+	w.must("resume", "demo")
+	state("active")
+	w.must("spawn", "demo", "sh", "--agent", "shell")
+	state("active")
+	var b heartbeat.Beat
+	eventually(t, "its session gives a sign of life", func() (there bool) {
+		var err error
+		if b, there, err = heartbeat.Of(filepath.Join(w.home, "teams", "demo")).Of("sh"); err != nil {
+			t.Fatal(err)
+		}
+		return there
+	})
+	if !has(w.home, "teams", "demo", "hosts", b.Host, "alive") || b.Pid == 0 {
+		t.Fatalf("the sign of life is %+v", b)
+	}
+	if err := syscall.Kill(b.Pid, syscall.SIGKILL); err != nil { // the host, by the sign of life that it gave
+		t.Fatal(err)
+	}
+	eventually(t, "it is dormant", func() bool { return w.state() == "dormant" })
+	w.must("resume", "demo")
+	state("active")
+	w.must("abort", "demo")
+	state("aborted")
+}
