@@ -78,7 +78,7 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 		b, _, _ := heartbeat.Of(teamDir).Of("ann")
 		return b.Status == "zombie"
 	})
-	s.do(team.User, &team.AttachLead{Session: "L2", Seen: 1})
+	s.do(team.User, &team.AttachLead{Session: "L2", From: "L1", Seen: 1})
 	s.until("the work is in the history", func(st *team.State) bool {
 		task, _ := st.Task("1")
 		return task.Status == team.InProgress && strings.Contains(task.Saved.Diff, "+a new line") && task.Saved.Output == "half of it is done"
@@ -106,7 +106,7 @@ func TestZombieRests(t *testing.T) {
 		beats, err := heartbeat.Of(filepath.Dir(s.hosts)).All()
 		return err == nil && len(beats) == 0
 	})
-	s.do(team.User, &team.AttachLead{Session: "L2", Seen: 1})
+	s.do(team.User, &team.AttachLead{Session: "L2", From: "L1", Seen: 1})
 	<-begun
 	s.until("ann goes on", func(st *team.State) bool { return len(st.Held("ann")) == 1 })
 }
@@ -152,7 +152,7 @@ func TestLeadLives(t *testing.T) {
 		t.Error("the lead was lost while it lived")
 	}
 	// What was recorded by mistake, or while the machine slept, is taken back.
-	s.do(team.Host("h9"), &team.LoseLead{Session: "L1", Seen: desk.Now() - 10000})
+	s.do(team.Host("h9"), &team.LoseLead{Session: "L1", Since: s.Team().LeadSince, Seen: desk.Now() - 10000})
 	s.until("the lead is back", func(st *team.State) bool { return st.Team().LeadLost == 0 && st.Team().LeadSession == "L1" })
 	lead.Close()
 	s.until("the lead is lost", func(st *team.State) bool { return st.Team().LeadLost != 0 })
@@ -204,6 +204,10 @@ func TestLeadIsTakenOver(t *testing.T) {
 		b, _, _ := heartbeat.Of(teamDir).Of("lead")
 		return b.Session == "L3"
 	})
+	fresh.Release(t.Context()) // which is not its own any more
+	if err := s.Refresh(t.Context()); err != nil || s.Team().LeadSession != "L3" {
+		t.Errorf("who was taken over gave the lead away when it ended: %q leads, %v", s.Team().LeadSession, err)
+	}
 	newest.Close()
 	// The same machine: its process is known to be gone.
 	next, err := take("L4", false)

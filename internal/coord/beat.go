@@ -97,7 +97,7 @@ func (h *Host) lookForLead(ctx context.Context, t team.Team, now time.Time) {
 	if silent < time.Duration(t.Timing.OrDefaults().LeadLost)*time.Millisecond {
 		return
 	}
-	if err := h.do(ctx, &team.LoseLead{Session: t.LeadSession, Seen: team.Time(now.Add(-silent).UnixMilli())}, 0); err != nil {
+	if err := h.do(ctx, &team.LoseLead{Session: t.LeadSession, Since: t.LeadSince, Seen: team.Time(now.Add(-silent).UnixMilli())}, 0); err != nil {
 		h.Log("not recorded that the lead is lost: " + err.Error())
 	}
 }

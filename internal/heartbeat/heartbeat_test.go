@@ -114,9 +114,13 @@ func TestWatch(t *testing.T) {
 		"a writer whose clock runs ahead is no silent one": {
 			{0, 0, time.Hour, 0, true}, {every, 0, time.Hour + every, 0, true}, {every, 0, time.Hour + 2*every, 0, true}, {every, 0, time.Hour + 3*every, 0, true},
 		},
-		"nor is one whose clock is behind, until it is": {
-			{0, 0, -time.Hour, 0, false}, {every, 0, every - time.Hour, 0, false}, {every, 0, 2*every - time.Hour, 0, true}, {every, 0, 3*every - time.Hour, 0, true},
-			{every, 0, 3*every - time.Hour, every, true}, {every, 0, 3*every - time.Hour, 2 * every, true},
+		"a writer whose clock is behind is no silent one either": {
+			{0, 0, -time.Hour, 0, false}, {every, 0, every - time.Hour, 0, false}, {every, 0, 2*every - time.Hour, 0, false}, {every, 0, 3*every - time.Hour, 0, false},
+			{every, 0, 3*every - time.Hour, every, false}, {every, 0, 3*every - time.Hour, 2 * every, false},
+		},
+		"a clock that is set decides nothing, in either direction": {
+			{0, 0, 0, 0, false}, {every, 0, every, 0, false}, {every, 0, 2 * every, 0, false}, {every, every, 3 * every, 0, false}, {every, every, 3 * every, every, false},
+			{every, -2 * every, 3 * every, 0, true}, {every, 0, 6 * every, 0, false},
 		},
 		"a machine that was suspended looks on first": {
 			{0, 0, 0, 0, false}, {every, 0, every, 0, false}, {every, 0, 2 * every, 0, false}, {2 * time.Hour, 0, 2 * every, 0, false}, {every, 0, 2*time.Hour + 3*every, 0, false},
@@ -124,10 +128,10 @@ func TestWatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := heartbeat.Watch{Every: every}
-			now := begin
+			wall, steady := begin.Round(0), time.Duration(0)
 			for i, s := range steps {
-				now = now.Add(s.after)
-				silent, skewed := w.Look(now, heartbeat.Beat{At: begin.Add(s.beat).UnixMilli(), Count: int64(s.beat)}, true)
+				wall, steady = wall.Add(s.after+s.jump), steady+s.after
+				silent, skewed := w.LookBy(wall, steady, heartbeat.Beat{At: begin.Add(s.beat).UnixMilli(), Count: int64(s.beat)}, true)
 				if silent.Round(time.Second) != s.silent || skewed != s.skewed {
 					t.Errorf("look %d: silent for %v, skewed %v; want %v, %v", i, silent, skewed, s.silent, s.skewed)
 				}

@@ -79,11 +79,12 @@ func newLead(o Options) *Lead {
 }
 
 func (l *Lead) attach(ctx context.Context) error {
-	seen, err := l.lastSeen()
+	t := l.o.Desk.Team()
+	seen, err := l.lastSeen(t)
 	if err != nil {
 		return err
 	}
-	_, err = l.o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: l.o.Session, Seen: seen, TakeOver: l.o.TakeOver}})
+	_, err = l.o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: l.o.Session, From: t.LeadSession, Seen: seen, TakeOver: l.o.TakeOver}})
 	return err
 }
 
@@ -100,9 +101,8 @@ func Take(ctx context.Context, o Options) (*Lead, error) {
 	return l, nil
 }
 
-// lastSeen is the last sign of life of the session that leads now; 0 where that is known to be dead.
-func (l *Lead) lastSeen() (team.Time, error) {
-	t := l.o.Desk.Team()
+// lastSeen is the last sign of life of the session that leads; 0 where that is known to be dead.
+func (l *Lead) lastSeen(t team.Team) (team.Time, error) {
 	if t.LeadSession == "" {
 		return 0, nil
 	}
@@ -140,7 +140,7 @@ func (l *Lead) Release(ctx context.Context) {
 	if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
 		l.o.Log("the lead is not given back: " + err.Error())
 	}
-	if l.o.Beats {
+	if l.o.Beats && err == nil { // else the sign of life is that of who took the lead
 		if err := heartbeat.Of(l.o.Dir).Forget(l.o.Desk.Team().Lead); err != nil {
 			l.o.Log(err.Error())
 		}
@@ -157,7 +157,7 @@ func (l *Lead) hold(ctx context.Context) {
 			close(l.lost)
 			return
 		case t.LeadLost != 0:
-			_, err := l.o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: l.o.Session, Seen: desk.Now()}})
+			_, err := l.o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: l.o.Session, From: l.o.Session}})
 			if err != nil {
 				if ctx.Err() == nil {
 					l.o.Log("the lead is not taken up again: " + err.Error())

@@ -14,16 +14,26 @@ func (s *State) late(m *Member, now Time) (seqs []int64, next Time) {
 	patience := Time(s.team.Timing.OrDefaults().Undelivered)
 	for _, seq := range m.Inbox {
 		msg := s.messages[seq]
-		if msg == nil || msg.Quiet || s.held(msg) || slices.Contains(m.Late, seq) {
+		if msg == nil || msg.Quiet || s.held(msg) {
 			continue
 		}
-		due := plus(max(msg.SentAt, msg.ResentAt, s.team.LeadSince), patience)
-		if due > now { // the later ones were sent later
-			return seqs, due
+		if _, told := slices.BinarySearch(m.Late, seq); told {
+			continue
 		}
-		seqs = append(seqs, seq)
+		since := max(msg.SentAt, msg.ResentAt, s.team.LeadSince)
+		due := plus(since, patience)
+		if due <= now {
+			seqs = append(seqs, seq)
+			continue
+		}
+		if next == 0 || due < next {
+			next = due
+		}
+		if since <= now { // the later ones were sent later; after one from the future, by a clock that is wrong, they need not seem so
+			break
+		}
 	}
-	return seqs, 0
+	return seqs, next
 }
 
 // MarkLate tells the lead of messages that a member has not been given for long; it can send them again, give the work to somebody

@@ -93,11 +93,12 @@ func (b *RecordFacts) decide(d *decision) error {
 // user's word.
 type AttachLead struct {
 	Session string // unique for ever; or [User], who leads by commands, is never lost, and leaves the lead to any session of theirs
-	// Seen is the last sign of life of the session that leads now; 0 for none. Its age is what counts.
+	// From is the session that leads, so far as the sender knows: nobody takes the lead from another one than the one that it looked at. It may be ""
+	// where no session leads, or with TakeOver. A session that names itself takes up what it lost, or leaves the lead to the user.
+	From string
+	// Seen is the last sign of life of From; 0 where that is known to have ended. Its age is what counts.
 	Seen     Time
 	TakeOver bool
-	// From is the session that hands the lead over by itself; "" for none.
-	From string
 }
 
 func (b *AttachLead) decide(d *decision) error {
@@ -113,15 +114,20 @@ func (b *AttachLead) decide(d *decision) error {
 	now := d.team.LeadSession
 	e := &LeadAttached{Session: b.Session}
 	switch {
+	case b.From != "" && b.From != now:
+		return refuse(Conflict, "session %s does not lead team %s any more; who does: cadre probe %s", brief(b.From), d.team.Name, d.team.Name)
 	case now == b.Session && d.team.LeadLost == 0:
 		return nil
-	case now == "" || now == b.Session || now == User && d.Actor == User || now == b.From:
+	case now == "" || now == b.Session || now == User && d.Actor == User || now == b.From && b.Session == User:
 	case b.TakeOver && d.Actor != User:
 		return refuse(Denied, "only the user takes the lead away from another session")
 	case b.TakeOver:
 		e.TakenOver = now
 	default:
 		silent := d.At - b.Seen
+		if b.From == "" {
+			silent = 0 // nobody looked at it
+		}
 		if stale := d.team.Timing.OrDefaults().Stale; silent < Time(stale) {
 			return refuse(Conflict, "Different lead detected. Coordinator override needed. Session %s leads team %s and was seen %s ago; it is out of date after %s. To take the lead from it: cadre resume %s --take-over",
 				brief(now), d.team.Name, span(silent), span(Time(stale)), d.team.Name)
@@ -155,6 +161,7 @@ func span(ms Time) string {
 // LoseLead records that nobody leads: the session that did has been silent for too long. A host sends it, or who else finds that out.
 type LoseLead struct {
 	Session string // that leads, so far as the sender knows
+	Since   Time   // when that took the lead, or came back, so far as the sender knows
 	Seen    Time   // its last sign of life
 }
 
@@ -167,6 +174,8 @@ func (b *LoseLead) decide(d *decision) error {
 		return nil
 	case t.LeadSession != b.Session:
 		return refuse(Conflict, "session %s leads, not %s", brief(t.LeadSession), brief(b.Session))
+	case t.LeadSince != b.Since: // what was seen is of before it came back
+		return refuse(Conflict, "session %s has given a sign of life since", brief(t.LeadSession))
 	case d.At-b.Seen < Time(t.Timing.OrDefaults().LeadLost):
 		return refuse(NotReady, "the lead was seen %s ago", span(d.At-b.Seen))
 	}
@@ -245,8 +254,11 @@ func (b *SaveWork) decide(d *decision) error {
 	if err != nil {
 		return err
 	}
-	if t.Status == Completed {
+	switch {
+	case t.Status == Completed:
 		return refuse(Conflict, "%s is completed", t.label())
+	case t.Status == InProgress && t.Owner != b.Saved.Member: // what that one does of it is newer
+		return refuse(Conflict, "%s holds %s by now", t.Owner, t.label())
 	}
 	if err := limit(text{"commit", b.Saved.Commit, MaxSubject}); err != nil {
 		return err

@@ -70,9 +70,11 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 		if p := m.Plan; p.State == "submitted" && p.Deadline != 0 && due(p.Deadline) {
 			wants = append(wants, Want{Kind: WantExpirePlan, Key: "expire/" + p.Request, Member: m.Name, Request: p.Request})
 		}
-		if seqs, then := s.late(m, now); len(seqs) > 0 {
+		seqs, then := s.late(m, now)
+		if len(seqs) > 0 {
 			wants = append(wants, Want{Kind: WantMarkLate, Key: fmt.Sprintf("late/%s/%d", m.Name, seqs[0]), Member: m.Name})
-		} else if then != 0 {
+		}
+		if then != 0 {
 			due(then)
 		}
 		ends := m.Shutdown.Request != "" && (m.Shutdown.Answer == "approved" || due(m.Shutdown.Deadline))
