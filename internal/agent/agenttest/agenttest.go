@@ -203,6 +203,13 @@ func NewServer(t testing.TB, script Script) *Server {
 	return s
 }
 
+// Answer has the server answer by another script.
+func (s *Server) Answer(script Script) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.script = script
+}
+
 // Requests are those so far, without the ones that a program asked for its own ends.
 func (s *Server) Requests() []*Request {
 	s.mu.Lock()
@@ -277,13 +284,14 @@ func (s *Server) serve(w http.ResponseWriter, h *http.Request) {
 	s.mu.Lock()
 	s.all = append(s.all, r)
 	r.N = len(s.all)
+	script := s.script
 	close(s.more)
 	s.more = make(chan struct{})
 	s.mu.Unlock()
 
 	t := Turn{Text: "ok"}
 	if !r.Side {
-		t = s.script(r)
+		t = script(r)
 	}
 	if t.Wait != nil {
 		t.Wait(h.Context())

@@ -33,8 +33,11 @@ func Relay() {
 	os.Exit(0)
 }
 
-// serveTools serves the bench's tools on a socket, and returns the command line that connects to it.
-func (b *Bench) ServeTools() []string {
+// ServeTools serves the bench's tools on a socket, and returns the command line that connects to it.
+func (b *Bench) ServeTools() []string { return b.Serve(b.Tools, agent.ToolServerName) }
+
+// Serve serves tools on a socket, as an MCP server of that name, and returns the command line that connects to it.
+func (b *Bench) Serve(tools agent.Tools, name string) []string {
 	b.T.Helper()
 	dir, err := os.MkdirTemp("", "cadre-test-")
 	if err != nil {
@@ -63,7 +66,7 @@ func (b *Bench) ServeTools() []string {
 				defer conn.Close()
 				stop := context.AfterFunc(ctx, func() { conn.Close() })
 				defer stop()
-				mcpserver.Stdio(ctx, b.Tools, conn, conn, mcpserver.Options{Name: agent.ToolServerName})
+				mcpserver.Stdio(ctx, tools, conn, conn, mcpserver.Options{Name: name})
 			})
 		}
 	})

@@ -25,6 +25,7 @@ type Driver struct {
 	MidTurn bool                         // a working agent gets a prompt at its next tool boundary, else when its turn has ended
 	Asks    bool                         // it asks before it runs a command or writes, in mode default
 	Gates   bool                         // it asks the gate before every tool, not only where it asks for permission
+	Mute    bool                         // it does not tell its model at once why the gate refused
 	Silent  bool                         // it does not show what a command printed
 	Vague   bool                         // its words for an error do not tell what kind it is
 	Patient []string                     // errors of the model after which it tries for minutes, and says nothing
@@ -265,6 +266,7 @@ func testGate(t *testing.T, d Driver, p Program) {
 	if d.Gates {
 		b.Spec.Access.Mode = "bypassPermissions"
 	}
+	b.Spec.Access.Gated = true
 	b.Spec.Gate = func(tool, _ string) error {
 		if tool == "Bash" || tool == "Edit" || tool == "Write" {
 			return errors.New("ann may only coordinate")
@@ -284,7 +286,7 @@ func testGate(t *testing.T, d Driver, p Program) {
 	if asked := Said[agent.PermissionAsked](r); len(asked) > 0 {
 		t.Errorf("a person was asked for %+v", asked)
 	}
-	if d.Gates {
+	if d.Gates && !d.Mute {
 		s.WaitFor(t, "why", func(r *Request) bool { return r.Has("ann may only coordinate") })
 	}
 }
@@ -435,6 +437,11 @@ func testKilled(t *testing.T, d Driver, p Program) {
 	}
 	if !has[5] {
 		t.Errorf("its transcript has the messages %v", started.Seen)
+	}
+	for _, u := range Said[agent.Received](r) {
+		if u.ID == "m2" && !has[6] {
+			t.Error("it had said that it has the message that was on its way, and its transcript does not")
+		}
 	}
 	again.Tell("p3", "do three")
 	if end := Next[agent.TurnEnded](again); end.Text != "I go on." {
