@@ -2,21 +2,28 @@
 //
 // # Authority
 //
-// The driver speaks the protocol, and knows when a prompt is in the agent's context. What is particular to one agent is data, in facts.go. It
+// The driver speaks the protocol, and knows when a prompt is in the agent's context. What is particular to one agent is data, in facts.go and gemini.go. It
 // decides nothing about the team: permissions and plans are asked of whoever started the session.
+//
+//	decode.go   what the agent says, as updates: a pure function of the stream
+//	queue.go    where each prompt is, and what became of it: a value with rules
+//	client.go   what the agent asks
+//	turn.go     prompts and their answers, between the two
+//	session.go  the program, from its start to its end
 //
 // # A session
 //
 //	initialize ──▶ session/new or session/load ──▶ Started ──session/prompt──▶ turn ──its answer──▶ waiting …
 //
 // How a prompt gets to an agent that works hangs on the agent: by a prompt on top of the one that runs, by a hook that the agent calls before it asks its
-// model, or when the turn has ended. A prompt that an agent refused, or lost with a turn that failed, goes with the next one.
+// model, or when the turn has ended. A turn that fails gives back what did not arrive; one that is interrupted takes it along into the next.
 //
 // The protocol has no place for what a system prompt holds, so that stands before the first prompt of a fresh session; and no receipt: a prompt counts as
-// received when the agent answers it, or does something after it.
+// received when the agent answers it, or does something that shows that it is in its history. That hangs on the agent: gemini forgets the prompt of a turn whose first
+// call of the model fails, and all of a turn that is cancelled while its model answers; opencode keeps every prompt, whatever comes of it.
 //
-// The user's own settings stay in force. What an agent has to be told besides comes by its command line, its environment, and files in the session's scratch
-// folder.
+// The user's own settings stay in force, but where the gate holds: then nothing that they allow is done without it. What an agent has to be told besides comes by its
+// command line, its environment, and files in the session's scratch folder.
 //
 // Source of the protocol: the schema of ACP version 1, and recordings of gemini 0.61.0 and opencode 1.18.33.
 package acp

@@ -39,7 +39,7 @@ func TestGemini(t *testing.T) {
 		Write: func(file, text string) agenttest.Turn {
 			return agenttest.Use("write_file", map[string]any{"file_path": file, "content": text})
 		},
-		MidTurn: true, Asks: true, Silent: true, // about what a command printed
+		MidTurn: true, Asks: true, Gates: true, Mute: true, Silent: true, // about what a command printed
 	})
 }
 
@@ -53,7 +53,7 @@ func TestOpenCode(t *testing.T) {
 		Write: func(file, text string) agenttest.Turn {
 			return agenttest.Use("write", map[string]any{"filePath": file, "content": text})
 		},
-		MidTurn: true, Asks: true, Tokens: 220, // those of the last call of each turn
+		MidTurn: true, Asks: true, Gates: true, Mute: true, Tokens: 220, // those of the last call of each turn
 		Vague: true, Patient: []string{"429", "500", "a cut stream"},
 	})
 }

@@ -3,12 +3,12 @@ package acp
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"cadre/internal/agent"
+	"cadre/internal/team"
 )
 
 // midTurn is how a prompt gets to an agent that works.
@@ -20,9 +20,6 @@ const (
 	byHook                  // by a command that the agent runs before every call of its model
 )
 
-// unapproved stands for the mode of a session whose plan is not approved: it may change nothing.
-const unapproved = "unapproved"
-
 // facts are what is particular to an agent.
 type facts struct {
 	command []string
@@ -30,90 +27,45 @@ type facts struct {
 	missing string
 
 	midTurn midTurn
-	modes   map[string]string // the agent's name for a permission mode of the team, and for unapproved
+	memory  memory
+	// modeless: what it does without asking cannot be changed.
+	modeless bool
+	// mode is the agent's name for the mode in which it does by itself what it may, and no more; "" for the one that it begins in. What is gated needs a mode in which
+	// nothing that the user's own settings allow is done without the gate.
+	mode func(a agent.Access, leads bool) string
+	// ungated is why no session can be gated here; "" when one can.
+	ungated func() string
 	model   func(model string) []string
-	// prepare gives the agent what it has to be told besides, in files below dir: more arguments and variables.
-	prepare func(dir string, hook []string) (args, env []string, err error)
+	// prepare gives the agent what it has to be told besides, in files below dir: more arguments and variables. env is what its environment will be.
+	prepare func(dir string, hook, env []string) (args, more []string, err error)
 	// load is the id for the protocol, and how long to wait before it may be loaded.
 	load func(session string) (id string, wait time.Duration)
 	// name is what the team knows the session by, for load.
 	name func(id string) string
 	// noise is the beginning of texts that the agent says about itself, and not as the model.
 	noise string
-	// teamTool is the name of one of the team's tools in a title of the agent's; "" for what is none.
-	teamTool func(title string) string
+	// names are the names that Claude Code has for tools of the agent's own whose kind does not tell.
+	names map[string]string
+	// mcp is the server and the tool that a title stands for, of a tool whose kind says nothing; "" for what is none.
+	mcp func(title string) (server, tool string)
 }
 
 // anyAgent is what holds for an agent that nothing more is known of.
 var anyAgent = facts{
-	can:     []string{"mail at the end of a turn", "permissions"},
-	missing: "not installed",
-	modes:   map[string]string{},
-	load:    func(session string) (string, time.Duration) { return session, 0 },
-	name:    func(id string) string { return id },
-	teamTool: func(title string) string {
-		if _, rest, ok := strings.Cut(title, agent.ToolServerName+"_"); ok {
-			return strings.Trim(rest, "_ ")
+	can:      []string{"mail at the end of a turn", "permissions"},
+	missing:  "not installed",
+	modeless: true,
+	mode:     func(agent.Access, bool) string { return "" },
+	ungated:  func() string { return "" },
+	load:     func(session string) (string, time.Duration) { return session, 0 },
+	name:     func(id string) string { return id },
+	mcp: func(title string) (server, tool string) { // mcp__server__tool, server_tool, …
+		rest, ok := strings.CutPrefix(strings.TrimLeft(strings.TrimPrefix(title, "mcp"), "_. "), agent.ToolServerName)
+		if tool = strings.TrimLeft(rest, "_./: "); !ok || !slices.Contains(team.TeamTools, tool) {
+			return "", ""
 		}
-		return ""
+		return agent.ToolServerName, tool
 	},
-}
-
-var gemini = facts{
-	command: []string{"gemini", "--acp"},
-	can:     []string{"mail while it works", "permissions", "plan mode", "resumes with care", "tokens"},
-	missing: "not installed; install Gemini CLI, and log in once by starting gemini",
-	midTurn: byHook,
-	modes: map[string]string{"default": "default", "dontAsk": "default", "acceptEdits": "autoEdit", "auto": "autoEdit", "bypassPermissions": "yolo", "plan": "plan",
-		unapproved: "default"}, // its plan mode lets no MCP server be used; in this one it asks before everything, and is refused
-	model:   func(model string) []string { return []string{"-m", model} },
-	prepare: prepareGemini,
-	load: func(session string) (string, time.Duration) {
-		// A chat is in a file that is named by the minute; one that is loaded in the minute of its making is overwritten by its empty self.
-		id, stamp, ok := strings.Cut(session, "#")
-		var minute int64
-		if _, err := fmt.Sscan(stamp, &minute); !ok || err != nil {
-			return session, 0
-		}
-		return id, max(0, time.Until(time.Unix((minute+1)*60, 0))+200*time.Millisecond)
-	},
-	name:  func(id string) string { return fmt.Sprintf("%s#%d", id, time.Now().Unix()/60) },
-	noise: "[MODE_UPDATE]",
-	teamTool: func(title string) string {
-		// "TaskList (cadre MCP Server)", and in its results mcp_cadre_TaskList
-		if rest, ok := strings.CutPrefix(title, "mcp_"+agent.ToolServerName+"_"); ok {
-			return rest
-		}
-		if name, server, ok := strings.Cut(title, " ("); ok && strings.HasPrefix(server, agent.ToolServerName+" MCP Server)") {
-			return name
-		}
-		return ""
-	},
-}
-
-// prepareGemini has the hook, and what keeps a chat so that it can be resumed. It says
-// nothing while it tries again after an error, so it does not try: the team does, and its lead knows. All that comes as the defaults of the system, which the
-// user's own settings stand above. The program passes over such a file in a folder that others may write to.
-func prepareGemini(dir string, hook []string) (args, env []string, err error) {
-	command := make([]string, len(hook))
-	for i, word := range hook {
-		command[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	settings := map[string]any{
-		"general":     map[string]any{"sessionRetention": map[string]any{"enabled": false}, "maxAttempts": 1},
-		"hooksConfig": map[string]any{"enabled": true},
-		"hooks": map[string]any{"BeforeModel": []any{map[string]any{"hooks": []any{
-			map[string]any{"type": "command", "name": "cadre", "command": strings.Join(command, " ")}}}}},
-	}
-	text, err := json.Marshal(settings)
-	if err != nil {
-		return nil, nil, err
-	}
-	defaults := filepath.Join(dir, "defaults.json")
-	if err := os.WriteFile(defaults, text, 0o600); err != nil {
-		return nil, nil, err
-	}
-	return nil, []string{"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=" + defaults, "GEMINI_CLI_NO_RELAUNCH=true"}, nil
 }
 
 var openCode = facts{
@@ -121,17 +73,59 @@ var openCode = facts{
 	can:     []string{"mail while it works", "permissions", "resumes", "tokens"},
 	missing: "not installed; install opencode, and log in once with opencode auth login",
 	midTurn: overlap,
-	modes:   map[string]string{"plan": "plan", unapproved: "plan", "default": "build", "acceptEdits": "build", "auto": "build", "dontAsk": "build", "bypassPermissions": "build"},
-	prepare: func(string, []string) ([]string, []string, error) {
-		// It asks before everything that changes something; what the team's rules settle, the driver is told at once.
-		return nil, []string{`OPENCODE_PERMISSION={"edit":"ask","bash":"ask","webfetch":"ask","` + agent.ToolServerName + `_*":"allow"}`}, nil
-	},
-	load: anyAgent.load,
-	name: anyAgent.name,
-	teamTool: func(title string) string {
-		if rest, ok := strings.CutPrefix(title, agent.ToolServerName+"_"); ok {
-			return rest
+	memory:  atOnce,
+	mode: func(a agent.Access, leads bool) string {
+		switch {
+		case a.Gated || !a.Writes:
+			return openCodeGated
+		case a.Mode == "plan":
+			return "plan"
+		case a.Mode == "bypassPermissions" && !leads: // a lead may be gated in the middle of a turn, and a mode holds from the next prompt on
+			return ""
 		}
-		return ""
+		return openCodeAsks
+	},
+	ungated: func() string { return "" },
+	prepare: prepareOpenCode,
+	load:    anyAgent.load,
+	name:    anyAgent.name,
+	names:   map[string]string{"todowrite": "TodoWrite", "todoread": "TodoRead", "list": "LS", "skill": "Skill", "websearch": "WebSearch", "task": "Task"},
+	mcp: func(title string) (server, tool string) {
+		server, tool, ok := strings.Cut(title, "_")
+		if !ok || strings.ContainsAny(title, " /\\\n") {
+			return "", ""
+		}
+		return server, tool
 	},
 }
+
+// The modes that opencode gets from us. The user's own stay as they are, and are used where nothing has to be asked about.
+const (
+	openCodeAsks  = "cadre-asks"  // before it changes anything, and before the tools of MCP servers
+	openCodeGated = "cadre-gated" // before everything, whatever the user's settings allow
+)
+
+// prepareOpenCode adds the modes to what the environment has of the configuration. Of the rules of a mode the last that matches counts, and they come after the user's.
+func prepareOpenCode(_ string, _, env []string) (args, more []string, err error) {
+	const variable = "OPENCODE_CONFIG_CONTENT"
+	config := map[string]any{}
+	for _, v := range env {
+		if text, ok := strings.CutPrefix(v, variable+"="); ok && strings.TrimSpace(text) != "" {
+			if err := json.Unmarshal([]byte(text), &config); err != nil {
+				return nil, nil, fmt.Errorf("what %s holds cannot be read, and the modes of cadre cannot be added to it: %w", variable, err)
+			}
+		}
+	}
+	modes, _ := config["agent"].(map[string]any)
+	if modes == nil {
+		modes = map[string]any{}
+	}
+	modes[openCodeAsks] = json.RawMessage(`{"mode":"primary","description":"asks the team before it changes anything","permission":{"*_*":"ask","edit":"ask","bash":"ask","webfetch":"ask","task":"ask",` + openCodeNever + `}}`)
+	modes[openCodeGated] = json.RawMessage(`{"mode":"primary","description":"asks the team before everything","permission":{"*":"ask",` + openCodeNever + `}}`)
+	config["agent"] = modes
+	text, err := json.Marshal(config)
+	return nil, []string{variable + "=" + string(text)}, err
+}
+
+// openCodeNever is what is asked about in neither mode: the team's tools, and what asks a person at a terminal.
+const openCodeNever = `"question":"deny","plan_enter":"deny","plan_exit":"deny","` + agent.ToolServerName + `_*":"allow"`

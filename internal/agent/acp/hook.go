@@ -1,7 +1,10 @@
 package acp
 
 import (
+	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -14,8 +17,8 @@ import (
 // hookTimeout bounds what the hook may take: the agent waits for it before every call of its model.
 const hookTimeout = 5 * time.Second
 
-// Hook is what runs in the process of the hook BeforeModel of Gemini CLI: it adds the prompts that wait at the socket to the request that in has, and
-// writes that to out. Without a session behind the socket it changes nothing.
+// Hook is what runs in the process of the hook BeforeModel of Gemini CLI: it tells the session behind the socket what the request that in has begins with, adds the
+// prompts that wait there, and writes that to out. Without a session it changes nothing.
 func Hook(ctx context.Context, socket string, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, hookTimeout)
 	defer cancel()
@@ -26,17 +29,17 @@ func Hook(ctx context.Context, socket string, in io.Reader, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	text, err := ask(ctx, socket)
-	if err != nil || text == "" {
-		_, err := io.WriteString(out, "{}")
-		return err
-	}
 	if err := json.Unmarshal(data, &event); err != nil {
 		return err
 	}
 	var messages []json.RawMessage
 	if err := json.Unmarshal(event.Request["messages"], &messages); err != nil {
 		return errors.New("the hook was given no messages")
+	}
+	text, err := ask(ctx, socket, digest(messages))
+	if err != nil || text == "" {
+		_, err := io.WriteString(out, "{}")
+		return err
 	}
 	added, err := json.Marshal(map[string]string{"role": "user", "content": text})
 	if err != nil {
@@ -48,8 +51,17 @@ func Hook(ctx context.Context, socket string, in io.Reader, out io.Writer) error
 	return json.NewEncoder(out).Encode(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": "BeforeModel", "llm_request": event.Request}})
 }
 
+// digest stands for what a history begins with.
+func digest(messages []json.RawMessage) string {
+	if len(messages) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(messages[0])
+	return hex.EncodeToString(sum[:8])
+}
+
 // ask gets what is to be added.
-func ask(ctx context.Context, socket string) (string, error) {
+func ask(ctx context.Context, socket, began string) (string, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
@@ -59,17 +71,20 @@ func ask(ctx context.Context, socket string) (string, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		conn.SetDeadline(deadline)
 	}
+	if _, err := io.WriteString(conn, began+"\n"); err != nil {
+		return "", err
+	}
 	text, err := io.ReadAll(conn)
 	return string(text), err
 }
 
-// listen serves the hook, with what next returns each time.
-func listen(next func() string) (net.Listener, string, error) {
-	folder, err := os.MkdirTemp("", "cadre-") // the path of a socket has 104 bytes at most on macOS
+// listen serves the hook in a folder for sockets, with what next returns each time.
+func listen(sockets string, next func(began string) string) (net.Listener, string, error) {
+	folder, err := os.MkdirTemp(sockets, "")
 	if err != nil {
 		return nil, "", err
 	}
-	socket := filepath.Join(folder, "hook")
+	socket := filepath.Join(folder, "h")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		os.RemoveAll(folder)
@@ -83,7 +98,9 @@ func listen(next func() string) (net.Listener, string, error) {
 				return
 			}
 			conn.SetDeadline(time.Now().Add(hookTimeout))
-			io.WriteString(conn, next())
+			if began, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
+				io.WriteString(conn, next(began[:len(began)-1]))
+			}
 			conn.Close()
 		}
 	}()

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +21,9 @@ import (
 // startTimeout bounds the time until the session is there; an agent that has to be waited for before it may resume has up to a minute for that.
 const startTimeout = 3 * time.Minute
 
+// endTimeout bounds the wait for the end of a program that does not answer as it should, for its own words about that.
+const endTimeout = time.Second
+
 // session is one agent with one session of its protocol.
 type session struct {
 	agent    Agent
@@ -31,6 +33,7 @@ type session struct {
 	conn     *sdk.ClientSideConnection
 	id       sdk.SessionId
 	modes    *sdk.SessionModeState
+	usual    string // the mode that it was in at first
 	hook     net.Listener
 	updates  chan agent.Update
 	ctx      context.Context // ends with the program
@@ -45,21 +48,16 @@ type session struct {
 	mu       sync.Mutex
 	access   agent.Access
 	stopping bool
-	preface  string         // what stands before the next prompt
-	running  int            // prompts whose answers are awaited
+	queue    queue
+	decoder  *decoder
 	failure  *agent.Problem // of the turn that runs
-	cancel   bool           // the turn that runs was cancelled
-	sent     []string       // ids of prompts that the agent has and did not show to have taken
-	waiting  []agent.Prompt // for the end of the turn
-	pending  []agent.Prompt // for the hook
-	injected []agent.Prompt // that the hook gave to this turn, and has to give again with each call of the model
-	text     strings.Builder
-	last     string // the last whole text of the turn
-	tools    map[sdk.ToolCallId]*tool
+	began    string         // digest of what the history began with at the last call of the model, as the hook says
+	whole    string         // the same, when a turn had come to its end
 }
 
 func newSession(a Agent, spec agent.Spec) *session {
-	s := &session{agent: a, spec: spec, updates: make(chan agent.Update, 64), access: spec.Access, tools: map[sdk.ToolCallId]*tool{}}
+	s := &session{agent: a, spec: spec, updates: make(chan agent.Update, 64), access: spec.Access, decoder: newDecoder(a.facts),
+		queue: queue{midTurn: a.facts.midTurn, memory: a.facts.memory}}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -81,13 +79,15 @@ func (s *session) launch() error {
 		}
 		hook := slices.Clone(s.agent.hook)
 		if f.midTurn == byHook && len(hook) > 0 {
-			listener, socket, err := listen(s.forHook)
+			listener, socket, err := listen(s.spec.Sockets, s.forHook)
 			if err != nil {
 				return err
 			}
 			s.hook, hook = listener, append(hook, socket)
+		} else if f.midTurn == byHook {
+			s.queue.midTurn = atTheEnd
 		}
-		more, variables, err := f.prepare(s.spec.Scratch, hook)
+		more, variables, err := f.prepare(s.spec.Scratch, hook, environment(s.spec, nil))
 		if err != nil {
 			s.close()
 			return err
@@ -150,7 +150,7 @@ func (s *session) begin(ctx context.Context) error {
 		s.replayed = nil
 		s.mu.Unlock()
 		if err == nil && len(replayed) > 0 { // else it is another one that has its name
-			s.id, s.modes = sdk.SessionId(id), loaded.Modes
+			s.id, s.modes, s.usual = sdk.SessionId(id), loaded.Modes, usual(loaded.Modes, loaded.ConfigOptions)
 			started.Resumed, started.Session = true, s.spec.Resume
 			if s.spec.Carries != nil {
 				for _, text := range replayed {
@@ -164,10 +164,10 @@ func (s *session) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.id, s.modes = fresh.SessionId, fresh.Modes
+		s.id, s.modes, s.usual = fresh.SessionId, fresh.Modes, usual(fresh.Modes, fresh.ConfigOptions)
 		started.Session = s.agent.facts.name(string(fresh.SessionId))
 		if s.spec.Instructions != "" {
-			s.preface = "<instructions>\n" + s.spec.Instructions + "\n</instructions>\n\n"
+			s.queue.note("<instructions>\n" + s.spec.Instructions + "\n</instructions>")
 		}
 	}
 	if s.spec.Model != "" && s.agent.facts.model == nil {
@@ -198,16 +198,11 @@ func (s *session) fail(err error) error {
 	s.mu.Lock()
 	s.stopping = true
 	s.mu.Unlock()
-	cut := strings.Contains(err.Error(), "pipe") // what was written to it went nowhere
-	select {
-	case <-s.conn.Done():
-		cut = true
-	default:
-	}
-	if cut { // the program's end may be a moment behind that of its input and its output
+	if answer := (*sdk.RequestError)(nil); !errors.As(err, &answer) || answer.Code == internalError {
+		// A program that is ending breaks the connection first, and what it says of that comes a moment later.
 		select {
 		case <-s.ctx.Done():
-		case <-time.After(time.Second):
+		case <-time.After(endTimeout):
 		}
 	}
 	gone := s.ctx.Err() != nil
@@ -273,38 +268,44 @@ func tail(s string) string {
 	return s
 }
 
-// SetAccess sets the agent's mode, where it has one for what the session may do.
+// SetAccess sets the agent's mode, where it has one for what the session may do. What has to be gated, and cannot be, is an error.
 func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	s.mu.Lock()
 	s.access = a
 	s.mu.Unlock()
-	wanted := a.Mode
-	switch {
-	case !a.Writes:
-		wanted = unapproved
-	case s.spec.Gate != nil && s.spec.Gate("Bash", "{}") != nil: // what the team forbids has to be asked about
-		wanted = "default"
+	gated := a.Gated || !a.Writes
+	mode := s.agent.facts.mode(a, s.spec.Member == s.spec.Lead)
+	if mode == "" {
+		mode = s.usual
 	}
-	mode, ok := s.agent.facts.modes[wanted]
-	if !ok || s.modes == nil || !slices.ContainsFunc(s.modes.AvailableModes, func(m sdk.SessionMode) bool { return string(m.Id) == mode }) {
+	has := func(m sdk.SessionMode) bool { return string(m.Id) == mode }
+	switch {
+	case s.agent.facts.modeless:
+		return errors.ErrUnsupported // it asks, or does not
+	case gated && s.agent.facts.ungated() != "":
+		return &agent.Problem{Kind: agent.ProblemMissing, Text: s.agent.facts.ungated()}
+	case gated && s.modes != nil && !slices.ContainsFunc(s.modes.AvailableModes, has):
+		return &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s has no mode %s here, in which it asks before it changes anything: its settings or those of its project forbid it", s.agent.facts.command[0], mode)}
+	case mode == "" || s.modes != nil && !slices.ContainsFunc(s.modes.AvailableModes, has):
 		return errors.ErrUnsupported
 	}
-	_, err := s.conn.SetSessionMode(ctx, sdk.SetSessionModeRequest{SessionId: s.id, ModeId: sdk.SessionModeId(mode)})
-	if err != nil {
+	if _, err := s.conn.SetSessionMode(ctx, sdk.SetSessionModeRequest{SessionId: s.id, ModeId: sdk.SessionModeId(mode)}); err != nil {
 		return errors.New(wordsOf(err))
 	}
 	return nil
 }
 
-func (s *session) Interrupt(ctx context.Context) error {
-	s.mu.Lock()
-	working := s.running > 0
-	s.cancel = working
-	s.mu.Unlock()
-	if !working {
-		return nil
+// usual is the mode that a session begins in. Some agents have modes, others an option of that name.
+func usual(modes *sdk.SessionModeState, options []sdk.SessionConfigOption) string {
+	if modes != nil {
+		return string(modes.CurrentModeId)
 	}
-	return s.conn.Cancel(ctx, sdk.CancelNotification{SessionId: s.id})
+	for _, o := range options {
+		if o.Select != nil && o.Select.Id == "mode" {
+			return string(o.Select.CurrentValue)
+		}
+	}
+	return ""
 }
 
 func (s *session) Stop(ctx context.Context) error {

@@ -1,0 +1,118 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"cadre/internal/agent"
+	"cadre/internal/team"
+)
+
+// client takes what the agent says by itself.
+type client struct{ *session }
+
+// SessionUpdate takes one update.
+func (c client) SessionUpdate(_ context.Context, n sdk.SessionNotification) error {
+	c.mu.Lock()
+	if c.loading {
+		c.replayed = append(c.replayed, replayed(n.Update))
+		c.mu.Unlock()
+		return nil
+	}
+	said, shows := c.decoder.decode(n.Update)
+	said = append(arrived(c.queue.sees(shows)), said...)
+	c.mu.Unlock()
+	c.sayAll(said)
+	return nil
+}
+
+// RequestPermission answers a request of the agent: the team's own tools may be used, what the gate refuses may not, and the rest is asked.
+func (c client) RequestPermission(ctx context.Context, r sdk.RequestPermissionRequest) (sdk.RequestPermissionResponse, error) {
+	c.mu.Lock()
+	name, input, aside := c.decoder.permission(r)
+	said := append(arrived(c.queue.sees(acted)), c.decoder.flush()...)
+	access := c.access
+	c.mu.Unlock()
+	c.sayAll(said)
+
+	choose := func(kinds ...sdk.PermissionOptionKind) (sdk.RequestPermissionResponse, error) {
+		for _, k := range kinds {
+			for _, o := range r.Options {
+				if o.Kind == k {
+					return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeSelected(o.OptionId)}, nil
+				}
+			}
+		}
+		return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
+	}
+	allow := func() (sdk.RequestPermissionResponse, error) {
+		return choose(sdk.PermissionOptionKindAllowOnce, sdk.PermissionOptionKindAllowAlways)
+	}
+	deny := func() (sdk.RequestPermissionResponse, error) {
+		return choose(sdk.PermissionOptionKindRejectOnce, sdk.PermissionOptionKindRejectAlways)
+	}
+	if slices.Contains(team.TeamTools, name) {
+		return allow()
+	}
+	if c.spec.Gate != nil {
+		if err := c.spec.Gate(name, input); err != nil {
+			c.note(fmt.Sprintf("%s was denied: %s", name, err))
+			return deny()
+		}
+	}
+	// Where the gate holds everything is asked about, also what no mode asks about.
+	gated := access.Gated || !access.Writes
+	if access.Mode == "bypassPermissions" && access.Writes || gated && !aside && slices.Contains(looks, name) {
+		return allow()
+	}
+	answer := make(chan bool, 1)
+	c.say(agent.PermissionAsked{Tool: name, Input: input, Answer: func(allowed bool, reason string) {
+		if !allowed && reason != "" {
+			c.note(fmt.Sprintf("%s was denied: %s", name, reason))
+		}
+		answer <- allowed
+	}})
+	select {
+	case allowed := <-answer:
+		if allowed {
+			return allow()
+		}
+		return deny()
+	case <-ctx.Done():
+	case <-c.ctx.Done():
+	}
+	return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
+}
+
+// The client offers the agent no files and no terminals: it has its own.
+
+func (client) ReadTextFile(context.Context, sdk.ReadTextFileRequest) (r sdk.ReadTextFileResponse, err error) {
+	return r, sdk.NewMethodNotFound("fs/read_text_file")
+}
+
+func (client) WriteTextFile(context.Context, sdk.WriteTextFileRequest) (r sdk.WriteTextFileResponse, err error) {
+	return r, sdk.NewMethodNotFound("fs/write_text_file")
+}
+
+func (client) CreateTerminal(context.Context, sdk.CreateTerminalRequest) (r sdk.CreateTerminalResponse, err error) {
+	return r, sdk.NewMethodNotFound("terminal/create")
+}
+
+func (client) KillTerminal(context.Context, sdk.KillTerminalRequest) (r sdk.KillTerminalResponse, err error) {
+	return r, sdk.NewMethodNotFound("terminal/kill")
+}
+
+func (client) TerminalOutput(context.Context, sdk.TerminalOutputRequest) (r sdk.TerminalOutputResponse, err error) {
+	return r, sdk.NewMethodNotFound("terminal/output")
+}
+
+func (client) ReleaseTerminal(context.Context, sdk.ReleaseTerminalRequest) (r sdk.ReleaseTerminalResponse, err error) {
+	return r, sdk.NewMethodNotFound("terminal/release")
+}
+
+func (client) WaitForTerminalExit(context.Context, sdk.WaitForTerminalExitRequest) (r sdk.WaitForTerminalExitResponse, err error) {
+	return r, sdk.NewMethodNotFound("terminal/wait_for_exit")
+}

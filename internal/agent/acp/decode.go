@@ -1,0 +1,277 @@
+package acp
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"cadre/internal/agent"
+	"cadre/internal/team"
+)
+
+// decoder turns what an agent says of its session into updates. It knows what the stream said so far and nothing else, so that a recording gives the same
+// updates every time.
+type decoder struct {
+	facts   facts
+	tools   map[sdk.ToolCallId]*tool
+	text    strings.Builder // that is being said
+	message string          // the agent's own id of that, where it has one
+	last    string          // the last whole text of the turn
+	used    int             // tokens that the context held at its fullest
+}
+
+// tool is one that the agent uses.
+type tool struct {
+	kind  sdk.ToolKind
+	title string         // the first that it had
+	input map[string]any // as the agent gave it
+	said  bool
+}
+
+func newDecoder(f facts) *decoder { return &decoder{facts: f, tools: map[sdk.ToolCallId]*tool{}} }
+
+// begin begins a turn.
+func (d *decoder) begin() {
+	d.last, d.message = "", ""
+	d.text.Reset()
+	clear(d.tools)
+}
+
+// busy reports whether the agent uses a tool.
+func (d *decoder) busy() bool { return len(d.tools) > 0 }
+
+// decode takes one update.
+func (d *decoder) decode(u sdk.SessionUpdate) (said []agent.Update, shows sign) {
+	switch {
+	case u.AgentMessageChunk != nil && u.AgentMessageChunk.Content.Text != nil:
+		text := u.AgentMessageChunk.Content.Text.Text
+		if noise := d.facts.noise; noise != "" && strings.HasPrefix(text, noise) {
+			return nil, noSign
+		}
+		if message := value(u.AgentMessageChunk.MessageId); message != d.message {
+			d.message, said = message, d.flush()
+		}
+		d.text.WriteString(text)
+		return said, spoke
+	case u.AgentThoughtChunk != nil:
+		return nil, spoke
+	case u.ToolCall != nil:
+		t := u.ToolCall
+		return append(d.flush(), d.tool(t.ToolCallId, t.Kind, t.Title, input(t.RawInput, t.Locations), t.Status, contentOf(t.Content, t.RawOutput))...), acted
+	case u.ToolCallUpdate != nil:
+		t := u.ToolCallUpdate
+		return d.tool(t.ToolCallId, value(t.Kind), value(t.Title), input(t.RawInput, t.Locations), value(t.Status), contentOf(t.Content, t.RawOutput)), noSign
+	case u.UsageUpdate != nil && u.UsageUpdate.Size > 0:
+		return d.usage(u.UsageUpdate.Used, u.UsageUpdate.Size), noSign
+	}
+	return nil, noSign
+}
+
+// usage is what the agent says of its context. One that is half as full as it was has been shortened; an empty one belongs to an answer that failed.
+func (d *decoder) usage(used, size int) (said []agent.Update) {
+	if used <= 0 {
+		return nil
+	}
+	if used < d.used/2 {
+		said = append(said, agent.Compacted{})
+		d.used = 0
+	}
+	d.used = max(d.used, used)
+	return append(said, agent.Used{Context: int(min(100, int64(used)*100/int64(size)))})
+}
+
+// flush ends the text that was being said.
+func (d *decoder) flush() []agent.Update {
+	text := strings.TrimSpace(d.text.String())
+	d.text.Reset()
+	if text == "" {
+		return nil
+	}
+	d.last = text
+	return []agent.Update{agent.Text{Text: text}}
+}
+
+// tool takes what an update says of a tool. Some agents tell of a tool before they have its input.
+func (d *decoder) tool(id sdk.ToolCallId, kind sdk.ToolKind, title string, given map[string]any, status sdk.ToolCallStatus, output string) (said []agent.Update) {
+	t := d.tools[id]
+	if t == nil {
+		t = &tool{}
+		d.tools[id] = t
+	}
+	if kind != "" {
+		t.kind = kind
+	}
+	if title != "" && t.title == "" {
+		t.title = title
+	}
+	ends := status == sdk.ToolCallStatusCompleted || status == sdk.ToolCallStatusFailed
+	if !t.said {
+		if len(given) > 0 {
+			t.input = given
+		}
+		if ends || t.whole() && status != "" {
+			t.said = true
+			name, text := d.name(t.kind, t.title, t.input)
+			said = append(said, agent.ToolStarted{ID: string(id), Tool: name, Input: text})
+		}
+	}
+	if ends {
+		delete(d.tools, id)
+		said = append(said, agent.ToolFinished{ID: string(id), Failed: status == sdk.ToolCallStatusFailed, Output: output})
+	}
+	return said
+}
+
+// whole reports whether what is known of the tool is all that there is.
+func (t *tool) whole() bool {
+	if t.kind == sdk.ToolKindExecute {
+		return t.input["command"] != nil || t.input["cmd"] != nil || !strings.Contains(" bash shell ", " "+t.title+" ")
+	}
+	return t.kind != "" || len(t.input) > 0
+}
+
+// permission is what the agent asks leave for. Aside it asks about something else than the tool that it uses, such as a folder that is not the project's.
+func (d *decoder) permission(r sdk.RequestPermissionRequest) (name, text string, aside bool) {
+	kind, title := value(r.ToolCall.Kind), value(r.ToolCall.Title)
+	given := input(r.ToolCall.RawInput, r.ToolCall.Locations)
+	if t := d.tools[r.ToolCall.ToolCallId]; t != nil {
+		if (kind == "" || kind == sdk.ToolKindOther) && t.kind != "" {
+			aside = title != t.title
+			kind, title = t.kind, t.title
+		}
+		if title == "" {
+			title = t.title
+		}
+		if len(given) == 0 {
+			given = t.input
+		}
+	}
+	name, text = d.name(kind, title, given)
+	return name, text, aside
+}
+
+// input is what the agent gave to a tool; where it does not say that, the file that it is about.
+func input(raw any, locations []sdk.ToolCallLocation) map[string]any {
+	if given, ok := raw.(map[string]any); ok && len(given) > 0 {
+		return given
+	}
+	if len(locations) > 0 && locations[0].Path != "" {
+		return map[string]any{"path": locations[0].Path}
+	}
+	return nil
+}
+
+// kinds are the names that Claude Code has for kinds of tools.
+var kinds = map[sdk.ToolKind]string{
+	sdk.ToolKindExecute: "Bash", sdk.ToolKindEdit: "Edit", sdk.ToolKindDelete: "Edit", sdk.ToolKindMove: "Edit", sdk.ToolKindRead: "Read", sdk.ToolKindSearch: "Grep",
+	sdk.ToolKindFetch: "WebFetch", sdk.ToolKindThink: "Task",
+}
+
+// name is a tool by the name that Claude Code has for its kind, or that of an MCP tool, and its input.
+func (d *decoder) name(kind sdk.ToolKind, title string, given map[string]any) (string, string) {
+	in := map[string]any{}
+	for k, v := range given {
+		in[k] = v
+	}
+	rename := func(to string, from ...string) {
+		for _, key := range from {
+			if v, ok := in[key]; ok && in[to] == nil {
+				in[to] = v
+			}
+		}
+	}
+	name := kinds[kind]
+	switch name {
+	case "Bash":
+		rename("command", "cmd")
+		if in["command"] == nil {
+			in["command"] = title
+		}
+	case "Edit", "Read":
+		rename("file_path", "filePath", "filepath", "path", "absolute_path")
+	case "", "Task":
+		// A title is the agent's own name of the tool only where the kind says nothing: that of a command is what the model wrote.
+		if known := d.facts.names[title]; known != "" {
+			name = known
+		} else if server, tool := d.facts.mcp(title); name == "" && server != "" {
+			if name = "mcp__" + server + "__" + tool; server == agent.ToolServerName && slices.Contains(team.TeamTools, tool) {
+				name = tool
+			}
+		} else if name == "" {
+			if name = title; slices.Contains(team.TeamTools, name) || slices.Contains(looks, name) {
+				name = "tool " + title // whatever it is, it is not that
+			}
+		}
+	}
+	text, err := json.Marshal(in)
+	if err != nil {
+		return name, "{}"
+	}
+	return name, string(text)
+}
+
+// looks are the tools that change nothing: what the gate lets pass of them is asked of nobody.
+var looks = []string{"Read", "Grep", "Glob", "LS", "TodoRead", "TodoWrite", "Skill"}
+
+// contentOf is the text of a tool's result.
+func contentOf(content []sdk.ToolCallContent, output any) string {
+	var parts []string
+	for _, c := range content {
+		if c.Content != nil && c.Content.Content.Text != nil {
+			parts = append(parts, c.Content.Content.Text.Text)
+		}
+	}
+	if len(parts) == 0 && output != nil {
+		switch o := output.(type) {
+		case string:
+			parts = append(parts, o)
+		default:
+			if text, err := json.Marshal(o); err == nil {
+				parts = append(parts, string(text))
+			}
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// replayed is what an update of a session that is loaded says of what was told to the agent.
+func replayed(u sdk.SessionUpdate) string {
+	switch {
+	case u.UserMessageChunk != nil && u.UserMessageChunk.Content.Text != nil:
+		return u.UserMessageChunk.Content.Text.Text
+	case u.ToolCall != nil:
+		return contentOf(u.ToolCall.Content, u.ToolCall.RawOutput)
+	case u.ToolCallUpdate != nil:
+		return contentOf(u.ToolCallUpdate.Content, u.ToolCallUpdate.RawOutput)
+	}
+	return ""
+}
+
+// usageOf is what the answer to a prompt says of its cost.
+func usageOf(r sdk.PromptResponse) (team.Usage, bool) {
+	if u := r.Usage; u != nil {
+		return team.Usage{InputTokens: int64(u.InputTokens), OutputTokens: int64(u.OutputTokens), CacheReadTokens: int64(value(u.CachedReadTokens)), CacheWriteTokens: int64(value(u.CachedWriteTokens))}, true
+	}
+	var meta struct {
+		Quota struct {
+			Count struct {
+				Input  int64 `json:"input_tokens"`
+				Output int64 `json:"output_tokens"`
+			} `json:"token_count"`
+		} `json:"quota"`
+	}
+	text, err := json.Marshal(r.Meta)
+	if err != nil || json.Unmarshal(text, &meta) != nil || meta.Quota.Count.Input+meta.Quota.Count.Output == 0 {
+		return team.Usage{}, false
+	}
+	return team.Usage{InputTokens: meta.Quota.Count.Input, OutputTokens: meta.Quota.Count.Output}, true
+}
+
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

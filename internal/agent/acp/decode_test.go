@@ -1,0 +1,179 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"cadre/internal/agent"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// message is one that an agent wrote.
+type message struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+}
+
+// told is what the decoder makes of a recording, a line for each thing.
+func told(d *decoder, lines []byte) string {
+	var out strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
+	say := func(said []agent.Update) {
+		for _, u := range said {
+			text, _ := json.Marshal(u)
+			line("%s %s", strings.TrimPrefix(fmt.Sprintf("%T", u), "agent."), text)
+		}
+	}
+	for _, text := range bytes.Split(lines, []byte("\n")) {
+		var m message
+		if json.Unmarshal(text, &m) != nil {
+			continue
+		}
+		switch {
+		case m.Method == "session/update":
+			var n sdk.SessionNotification
+			if json.Unmarshal(m.Params, &n) != nil {
+				continue
+			}
+			said, shows := d.decode(n.Update)
+			say(said)
+			if shows != noSign {
+				line("  %s", map[sign]string{spoke: "spoke", acted: "acted"}[shows])
+			}
+		case m.Method == "session/request_permission":
+			var r sdk.RequestPermissionRequest
+			if json.Unmarshal(m.Params, &r) != nil {
+				continue
+			}
+			name, input, _ := d.permission(r)
+			say(d.flush())
+			line("asks for %s %s", name, input)
+		case len(m.Result) > 0:
+			var r sdk.PromptResponse
+			if json.Unmarshal(m.Result, &r) != nil {
+				continue
+			}
+			say(d.flush())
+			used, counted := usageOf(r)
+			line("answered: %s, %t %+v", r.StopReason, counted, used)
+		}
+	}
+	return out.String()
+}
+
+var recorded = map[string]facts{"gemini": gemini, "opencode": openCode}
+
+// What the programs said in recorded sessions means always the same: text, a command, a tool of the team, one of another server, a file written and read, and a command that fails.
+func TestRecordings(t *testing.T) {
+	for name, f := range recorded {
+		t.Run(name, func(t *testing.T) {
+			lines, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", name+".golden")
+			got := told(newDecoder(f), lines)
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("it says\n%s\nand not\n%s", got, want)
+			}
+		})
+	}
+}
+
+// Whatever an agent writes, tools begin before they end, and end once; no other tool passes for one of the team's, or for one that only looks.
+func FuzzDecode(f *testing.F) {
+	for name := range recorded {
+		lines, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, line := range bytes.Split(lines, []byte("\n")) {
+			f.Add(line)
+		}
+	}
+	f.Fuzz(func(t *testing.T, lines []byte) {
+		for _, facts := range recorded {
+			d := newDecoder(facts)
+			runs := map[string]bool{}
+			for _, text := range bytes.Split(lines, []byte("\n")) {
+				var m message
+				var n sdk.SessionNotification
+				if json.Unmarshal(text, &m) != nil || m.Method != "session/update" || json.Unmarshal(m.Params, &n) != nil {
+					continue
+				}
+				said, _ := d.decode(n.Update)
+				for _, u := range said {
+					switch u := u.(type) {
+					case agent.ToolStarted:
+						if runs[u.ID] || !json.Valid([]byte(u.Input)) {
+							t.Errorf("it began twice, or with %q: %s", u.Input, u.ID)
+						}
+						runs[u.ID] = true
+					case agent.ToolFinished:
+						if !runs[u.ID] {
+							t.Errorf("%s ended and did not run", u.ID)
+						}
+						delete(runs, u.ID)
+					case agent.Text:
+						if strings.TrimSpace(u.Text) == "" {
+							t.Error("it said nothing")
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// What the model writes into a command, or a server calls a tool, does not make it another tool.
+func TestNamesOfTools(t *testing.T) {
+	for _, c := range []struct {
+		facts facts
+		kind  sdk.ToolKind
+		title string
+		want  string
+	}{
+		{gemini, sdk.ToolKindOther, "TaskList (cadre MCP Server)", "TaskList"},
+		{gemini, sdk.ToolKindOther, "write_down (notes MCP Server)", "mcp__notes__write_down"},
+		{gemini, sdk.ToolKindExecute, "rm x # (cadre MCP Server)", "Bash"},
+		{gemini, sdk.ToolKindExecute, "TaskList (cadre MCP Server)", "Bash"},
+		{gemini, sdk.ToolKindOther, "rm (x) (cadre MCP Server)", "rm (x) (cadre MCP Server)"},
+		{gemini, sdk.ToolKindOther, "Read", "tool Read"},
+		{gemini, sdk.ToolKindOther, "SendMessage", "tool SendMessage"},
+		{openCode, sdk.ToolKindOther, "cadre_TaskList", "TaskList"},
+		{openCode, sdk.ToolKindOther, "cadre_Other", "mcp__cadre__Other"},
+		{openCode, sdk.ToolKindOther, "notes_write_down", "mcp__notes__write_down"},
+		{openCode, sdk.ToolKindThink, "task", "Task"},
+		{openCode, sdk.ToolKindThink, "cadre_TaskList", "Task"},
+		{openCode, sdk.ToolKindOther, "todowrite", "TodoWrite"},
+		{openCode, sdk.ToolKindExecute, "cadre_TaskList", "Bash"},
+		{anyAgent, sdk.ToolKindOther, "mcp__cadre__TaskList", "TaskList"},
+		{anyAgent, sdk.ToolKindOther, "cadre_TaskList", "TaskList"},
+		{anyAgent, sdk.ToolKindOther, "echo cadre_TaskList", "echo cadre_TaskList"},
+		{anyAgent, sdk.ToolKindExecute, "cadre_TaskList", "Bash"},
+		{anyAgent, sdk.ToolKindOther, "TaskList", "tool TaskList"},
+	} {
+		if name, _ := newDecoder(c.facts).name(c.kind, c.title, nil); name != c.want {
+			t.Errorf("%s %q is %q, not %q", c.kind, c.title, name, c.want)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package acp
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/team"
+)
+
+var gemini = facts{
+	command: []string{"gemini", "--acp"},
+	can:     []string{"mail while it works", "permissions", "plan mode", "resumes with care", "tokens"},
+	missing: "not installed; install Gemini CLI, and log in once by starting gemini",
+	midTurn: byHook,
+	memory:  byTool,
+	mode: func(a agent.Access, _ bool) string {
+		if a.Gated || !a.Writes {
+			return "plan"
+		}
+		return map[string]string{"default": "default", "dontAsk": "default", "acceptEdits": "autoEdit", "auto": "autoEdit", "bypassPermissions": "yolo", "plan": "plan"}[a.Mode]
+	},
+	ungated: func() string {
+		if found, _ := filepath.Glob(filepath.Join(geminiPolicies(), "*.toml")); len(found) > 0 {
+			return "the policies of this machine in " + geminiPolicies() + " keep gemini from taking any other, without which nothing can be forbidden it; give the work to another agent"
+		}
+		return ""
+	},
+	model:   func(model string) []string { return []string{"-m", model} },
+	prepare: prepareGemini,
+	load: func(session string) (string, time.Duration) {
+		// A chat is in a file that is named by the minute; one that is loaded in the minute of its making is overwritten by its empty self.
+		id, stamp, ok := strings.Cut(session, "#")
+		var minute int64
+		if _, err := fmt.Sscan(stamp, &minute); !ok || err != nil {
+			return session, 0
+		}
+		return id, max(0, time.Until(time.Unix((minute+1)*60, 0))+200*time.Millisecond)
+	},
+	name:  func(id string) string { return fmt.Sprintf("%s#%d", id, time.Now().Unix()/60) },
+	noise: "[MODE_UPDATE]",
+	names: map[string]string{"WriteTodos": "TodoWrite"},
+	mcp: func(title string) (server, tool string) {
+		if rest, ok := strings.CutPrefix(title, "mcp_"); ok { // in what is told of a tool that failed at once
+			server, tool, _ = strings.Cut(rest, "_")
+			return server, tool
+		}
+		tool, rest, _ := strings.Cut(title, " (")
+		server, ok := strings.CutSuffix(rest, " MCP Server)")
+		if !ok || strings.ContainsAny(server+tool, " ()") {
+			return "", ""
+		}
+		return server, tool
+	},
+}
+
+// geminiRules are the policy of its sessions. Its mode plan is the one in which nothing but looking is possible, whatever the user's settings allow elsewhere.
+//
+//go:embed gemini.toml
+var geminiRules string
+
+// geminiPolicies is where an administrator puts policies, besides which the program takes none from its command line at that rank.
+func geminiPolicies() string {
+	if runtime.GOOS == "darwin" {
+		return "/Library/Application Support/GeminiCli/policies"
+	}
+	return "/etc/gemini-cli/policies"
+}
+
+// prepareGemini has the hook, the policy, and what keeps a chat so that it can be resumed. The program says nothing while it tries again after an error, so it does not
+// try: the team does, and its lead knows. All that but the policy comes as the defaults of the system, which the user's own settings stand above. The program
+// passes over such a file in a folder that others may write to.
+func prepareGemini(dir string, hook, _ []string) (args, more []string, err error) {
+	command := make([]string, len(hook))
+	for i, word := range hook {
+		command[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	settings := map[string]any{
+		"general":     map[string]any{"sessionRetention": map[string]any{"enabled": false}, "maxAttempts": 1},
+		"hooksConfig": map[string]any{"enabled": true},
+		"hooks": map[string]any{"BeforeModel": []any{map[string]any{"hooks": []any{
+			map[string]any{"type": "command", "name": "cadre", "command": strings.Join(command, " ")}}}}},
+	}
+	text, err := json.Marshal(settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	defaults, rules := filepath.Join(dir, "defaults.json"), filepath.Join(dir, "policy.toml")
+	if err := os.WriteFile(defaults, text, 0o600); err != nil {
+		return nil, nil, err
+	}
+	var tools []string
+	for _, name := range team.TeamTools {
+		tools = append(tools, `"mcp_`+agent.ToolServerName+`_`+name+`"`)
+	}
+	if err := os.WriteFile(rules, []byte(strings.Replace(geminiRules, `"mcp_cadre_*"`, strings.Join(tools, ", "), 1)), 0o600); err != nil {
+		return nil, nil, err
+	}
+	return []string{"--admin-policy", rules}, []string{"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=" + defaults, "GEMINI_CLI_NO_RELAUNCH=true"}, nil
+}

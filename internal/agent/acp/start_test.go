@@ -1,0 +1,81 @@
+package acp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/acp"
+	"cadre/internal/agent/agenttest"
+	"cadre/internal/proc"
+)
+
+// A program that ends at its start is told of in its own words, however it comes about that nothing can be asked of it.
+func TestAProgramThatEndsAtItsStart(t *testing.T) {
+	procs, err := proc.Open(filepath.Join(t.TempDir(), "host"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer procs.Close(context.Background())
+	spec := agent.Spec{Member: "ann", Dir: t.TempDir(), Scratch: t.TempDir(), Procs: procs}
+	for command, want := range map[string]string{
+		"/bin/false": "exit status 1",
+		`/bin/sh -c "exec 0<&-; echo no key is known here >&2; exit 3"`:                 "no key is known here",
+		`/bin/sh -c "exec 0<&- 1>&-; sleep 0.3; echo no key is known here >&2; exit 3"`: "no key is known here",
+	} {
+		for range 10 {
+			_, err := acp.Command(command).Start(t.Context(), spec, nil)
+			if problem := (*agent.Problem)(nil); !errors.As(err, &problem) || !strings.Contains(problem.Text, want) {
+				t.Errorf("%s: %v", command, err)
+			}
+		}
+	}
+}
+
+// A session's sockets are where its host wants them, so that they go with it.
+func TestTheSocketOfTheHook(t *testing.T) {
+	p := programs[0]
+	b, _ := p.bench(t, agenttest.Sequence(agenttest.Say("Yes.")))
+	b.Spec.Sockets = t.TempDir()
+	b.Start()
+	if found, _ := filepath.Glob(filepath.Join(b.Spec.Sockets, "*", "*")); len(found) != 1 {
+		t.Errorf("there are %q", found)
+	}
+}
+
+// An agent that shortens its context says so, and one that does not, does not.
+func TestAShortenedContext(t *testing.T) {
+	each(t, func(t *testing.T, p program) {
+		var used atomic.Int64 // by the next answer, in percent
+		b, s := p.bench(t, func(r *agenttest.Request) agenttest.Turn {
+			percent := int(used.Swap(1)) // once: what comes of it may go on in the same turn
+			return agenttest.Turn{Text: fmt.Sprintf("An answer at %d.", percent), In: percent * map[string]int{"gemini": 10_000, "opencode": 2_000}[p.name]}
+		})
+		r := b.Start()
+		n := 0
+		told := func(percent int64) {
+			t.Helper()
+			n++
+			used.Store(percent)
+			r.Tell(fmt.Sprint("p", n), fmt.Sprintf("go on, for the time %d, with %s", n, strings.Repeat("this and that ", 400)))
+			agenttest.Next[agent.TurnEnded](r)
+		}
+		for _, percent := range []int64{1, 20, 30, 45} {
+			told(percent)
+		}
+		if said := agenttest.Said[agent.Compacted](r); len(said) != 0 {
+			t.Errorf("it is said that a context that grows was shortened:\n%s", r.Story())
+		}
+		told(97)
+		told(2)
+		told(3)
+		if said := agenttest.Said[agent.Compacted](r); len(said) != 1 {
+			t.Errorf("it was said %d times that the context was shortened:\n%s%s", len(said), r.Story(), s.Story())
+		}
+	})
+}
