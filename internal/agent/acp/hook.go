@@ -9,8 +9,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -78,20 +76,13 @@ func ask(ctx context.Context, socket, began string) (string, error) {
 	return string(text), err
 }
 
-// listen serves the hook in a folder for sockets, with what next returns each time.
-func listen(sockets string, next func(began string) string) (net.Listener, string, error) {
-	folder, err := os.MkdirTemp(sockets, "")
-	if err != nil {
-		return nil, "", err
-	}
-	socket := filepath.Join(folder, "h")
+// listen serves the hook on that socket, with what next returns each time.
+func listen(socket string, next func(began string) string) (net.Listener, error) {
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
-		os.RemoveAll(folder)
-		return nil, "", err
+		return nil, err
 	}
 	go func() {
-		defer os.RemoveAll(folder)
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
@@ -104,5 +95,5 @@ func listen(sockets string, next func(began string) string) (net.Listener, strin
 			conn.Close()
 		}
 	}()
-	return listener, socket, nil
+	return listener, nil
 }

@@ -79,7 +79,11 @@ func (s *session) launch() error {
 		}
 		hook := slices.Clone(s.agent.hook)
 		if f.midTurn == byHook && len(hook) > 0 {
-			listener, socket, err := listen(s.spec.Sockets, s.forHook)
+			socket, err := s.spec.Procs.Socket()
+			if err != nil {
+				return err
+			}
+			listener, err := listen(socket, s.forHook)
 			if err != nil {
 				return err
 			}

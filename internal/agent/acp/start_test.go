@@ -37,17 +37,6 @@ func TestAProgramThatEndsAtItsStart(t *testing.T) {
 	}
 }
 
-// A session's sockets are where its host wants them, so that they go with it.
-func TestTheSocketOfTheHook(t *testing.T) {
-	p := programs[0]
-	b, _ := p.bench(t, agenttest.Sequence(agenttest.Say("Yes.")))
-	b.Spec.Sockets = t.TempDir()
-	b.Start()
-	if found, _ := filepath.Glob(filepath.Join(b.Spec.Sockets, "*", "*")); len(found) != 1 {
-		t.Errorf("there are %q", found)
-	}
-}
-
 // An agent that shortens its context says so, and one that does not, does not.
 func TestAShortenedContext(t *testing.T) {
 	each(t, func(t *testing.T, p program) {
