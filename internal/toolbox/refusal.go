@@ -101,6 +101,10 @@ var commands = []struct{ line, tool string }{
 	{`cadre shutdown \S+ ([\w-]+)`, `ShutdownTeammate with name "$1"`},
 	{`cadre cleanup (?:[\w-]+ )?(removes|ends) `, `CleanupTeam $1 `},
 	{`cadre cleanup [\w-]+`, `CleanupTeam`},
+	{`; who does: cadre probe \S+`, `; TeamStatus shows the team`},
+	{`To take the lead from it: cadre resume \S+ --take-over`, `The user can take the lead from it`},
+	{`\(cadre resume \S+\)`, `(the user brings one back)`},
+	{`: cadre resume \S+`, `; tell the user`},
 	{`--force`, `force: true`},
 	{`ask (\S+) with a message`, `ask $1 with SendMessage`},
 }

@@ -183,7 +183,7 @@ func (openai) read(_ *http.Request, body []byte) *Request {
 			r.Tools = append(r.Tools, t.Name)
 		case len(t.Tools) > 0:
 			for _, inner := range t.Tools {
-				r.Tools = append(r.Tools, t.Name+"/"+inner.Name)
+				r.Tools = append(r.Tools, t.Name+"/"+inner.Name) // as it is called, see answer
 			}
 		default:
 			r.Tools = append(r.Tools, t.Type)
