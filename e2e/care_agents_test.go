@@ -57,7 +57,7 @@ func TestWorktrees(t *testing.T) {
 	}
 	s.git("diff", "--quiet", "HEAD") // no merge was left half done
 	left := "cadre/trees@" + second
-	for args, want := range map[string]string{"branch --list --format=%(refname:short) cadre/*": left, "show " + left + ":shared": second,
+	for args, want := range map[string]string{"branch --list --format=%(refname:short) cadre/*@*": left, "show " + left + ":shared": second,
 		"show " + left + ":where-" + second: where(second), "log --all --grep=work.of.ann --format=%s": "work of ann"} {
 		if got := s.gitSays(strings.Fields(args)...); got != want {
 			t.Errorf("git %s says %q, not %q", args, got, want)

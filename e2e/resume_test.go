@@ -99,7 +99,7 @@ func TestResumeExamines(t *testing.T) {
 	w.must("task", "done", "demo", "1", "--as", "ann")
 	w.must("task", "claim", "demo", "2", "--as", "bob")
 	said := w.must("resume", "demo")
-	order(t, said, "✓ team demo", "✓ it is active", "✓ no session leads it", "members: 3 outside", "✓ facts: 2, as they were", "12 messages sent, 12 not given yet",
+	order(t, said, "✓ team demo", "✓ it is active", "✓ no session leads it", "members: 3 outside", "✓ facts: 2, as they were", "mailbox at #12, 12 not given yet",
 		"#3 ", "ann → bob: words 3", "#12 ", "words 12", "1 of 2 tasks done (50 %), 1 in progress", "2 bob: second", "team demo goes on; you lead it")
 	if strings.Contains(said, "#2 ") {
 		t.Errorf("more than the last ten messages are shown:\n%s", said)

@@ -136,7 +136,7 @@ func (l *Lead) Close() {
 // Release ends them and leaves the lead to the user, who leads by commands and is never lost.
 func (l *Lead) Release(ctx context.Context) {
 	l.Close()
-	_, err := l.o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, From: l.o.Session}})
+	_, err := l.o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, From: l.o.Session, Left: true}})
 	if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
 		l.o.Log("the lead is not given back: " + err.Error())
 	}

@@ -94,8 +94,10 @@ func (b *RecordFacts) decide(d *decision) error {
 type AttachLead struct {
 	Session string // unique for ever; or [User], who leads by commands, is never lost, and leaves the lead to any session of theirs
 	// From is the session that leads, so far as the sender knows: nobody takes the lead from another one than the one that it looked at. It may be ""
-	// where no session leads, or with TakeOver. A session that names itself takes up what it lost, or leaves the lead to the user.
+	// where no session leads, or with TakeOver. A session that names itself takes up what it lost.
 	From string
+	// Left says that From leaves the lead by itself.
+	Left bool
 	// Seen is the last sign of life of From; 0 where that is known to have ended. Its age is what counts.
 	Seen     Time
 	TakeOver bool
@@ -118,7 +120,7 @@ func (b *AttachLead) decide(d *decision) error {
 		return refuse(Conflict, "session %s does not lead team %s any more; who does: cadre probe %s", brief(b.From), d.team.Name, d.team.Name)
 	case now == b.Session && d.team.LeadLost == 0:
 		return nil
-	case now == "" || now == b.Session || now == User && d.Actor == User || now == b.From && b.Session == User:
+	case now == "" || now == b.Session || now == User && d.Actor == User || now == b.From && b.Left:
 	case b.TakeOver && d.Actor != User:
 		return refuse(Denied, "only the user takes the lead away from another session")
 	case b.TakeOver:
