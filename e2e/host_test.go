@@ -17,7 +17,13 @@ import (
 // shellTeam makes the team demo with that many shell teammates, s0, s1, …, and the tasks, and starts no host for it.
 func (w *world) shellTeam(members int, tasks ...team.CreateTask) {
 	w.t.Helper()
-	now := desk.Now()
+	w.shellTeamAt(time.Now(), members, tasks...)
+}
+
+// shellTeamAt is shellTeam by a clock that shows that time.
+func (w *world) shellTeamAt(clock time.Time, members int, tasks ...team.CreateTask) {
+	w.t.Helper()
+	now := team.Time(clock.UnixMilli())
 	var commands []team.Command
 	add := func(body team.Body) {
 		commands = append(commands, team.Command{ID: desk.NewID(), Actor: team.User, At: now, Body: body})
