@@ -31,7 +31,11 @@ func newStudio(t *testing.T, script agenttest.Script, names ...string) *studio {
 	w := agenttest.NewWorld(t, s.model, programs...)
 	s.world = &world{t: t, root: w.Home, home: filepath.Join(w.Home, ".cadre"), dir: w.Dir, env: w.Env}
 	t.Cleanup(func() {
-		if left := s.processes(); len(left) > 0 {
+		left := s.processes()
+		for deadline := time.Now().Add(5 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = s.processes() { // a host is gone a moment after its team
+			<-time.After(20 * time.Millisecond)
+		}
+		if len(left) > 0 {
 			t.Errorf("left running are %v", left)
 		}
 	})

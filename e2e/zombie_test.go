@@ -326,12 +326,12 @@ func TestZombie(t *testing.T) {
 			}
 			before := len(s.model.Requests())
 			order(t, s.must("resume", "demo"), "is lost since", "saved work waits", "team demo goes on")
-			s.write("go", "")
-			s.waitFor("the task is completed", func() bool { return s.task("1").Status == team.Completed })
 			s.waitFor("what was saved is in the history", func() bool {
 				_, there := s.saved("ann")
 				return !there && s.count("demo", "work_saved")["1"] > 0
 			})
+			s.write("go", "")
+			s.waitFor("the task is completed", func() bool { return s.task("1").Status == team.Completed })
 			has := 0
 			for i, r := range s.model.Requests() {
 				n := strings.Count(string(r.Raw), "the port is 4711")

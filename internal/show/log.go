@@ -41,6 +41,19 @@ func event(e team.Event, r *team.Record) string {
 		return "new budget"
 	case *team.BudgetExhausted:
 		return "the budget is spent: " + e.What
+	case *team.LeadAttached:
+		if e.Session == team.User {
+			return "the user leads" + prefixed(" instead of session ", e.TakenOver)
+		}
+		return fmt.Sprintf("session %s leads%s", e.Session, prefixed(" instead of ", e.TakenOver))
+	case *team.LeadLost:
+		return fmt.Sprintf("the lead is lost: session %s was seen last at %s", e.Session, Clock(e.Seen))
+	case *team.FactsRecorded:
+		names := make([]string, len(e.Facts))
+		for i, f := range e.Facts {
+			names[i] = f.Name
+		}
+		return "the facts are recorded as they are now" + tail(strings.Join(names, ", "))
 	case *team.MemberSpawned:
 		return fmt.Sprintf("%s joined (%s%s)", e.Member.Name, e.Member.Agent, prefixed(", ", e.Member.Role))
 	case *team.MemberAttached:
@@ -103,6 +116,8 @@ func event(e team.Event, r *team.Record) string {
 		return fmt.Sprintf("%s completed task %s%s", e.By, e.Task, frees(e.Unblocked))
 	case *team.TaskDeleted:
 		return "task " + e.Task + " deleted" + frees(e.Unblocked)
+	case *team.WorkSaved:
+		return fmt.Sprintf("what %s has done of task %s is kept with it", e.Saved.Member, e.Task)
 	case *team.MessageSent:
 		from := e.Message.From
 		if from == "" {
@@ -115,6 +130,10 @@ func event(e team.Event, r *team.Record) string {
 		return fmt.Sprintf("%s has read up to #%d", e.Member, e.Through)
 	case *team.MessagesReturned:
 		return fmt.Sprintf("%s for %s returned", messages(e.Seqs), e.Member)
+	case *team.MessagesLate:
+		return fmt.Sprintf("%s for %s UNDELIVERED", messages(e.Seqs), e.Member)
+	case *team.MessagesResent:
+		return fmt.Sprintf("%s sent to %s again", messages(e.Seqs), e.Member)
 	}
 	return e.Kind()
 }

@@ -47,6 +47,13 @@ func TestLines(t *testing.T) {
 		&team.HookRejected{Hook: "TaskCompleted", Member: "ann", Count: 2, Feedback: "no"},
 		&team.MemberStopped{Member: "bob"},
 		&team.ShutdownAnswered{Member: "bob", Approved: false, Reason: "busy"},
+		&team.LeadAttached{Session: "run-1"},
+		&team.LeadAttached{Session: team.User, TakenOver: "run-1"},
+		&team.LeadAttached{Session: "mcp-2", TakenOver: "run-1"},
+		&team.FactsRecorded{Facts: []team.Fact{{Name: "go.mod"}, {Name: "schema"}}},
+		&team.WorkSaved{Task: "1", Saved: team.Saved{Member: "ann"}},
+		&team.MessagesLate{Member: "bob", Seqs: []int64{4}},
+		&team.MessagesResent{Member: "bob", Seqs: []int64{5, 6}},
 	}}
 	want := []string{
 		"ann completed task 1, which frees task 2, 3",
@@ -57,6 +64,13 @@ func TestLines(t *testing.T) {
 		"hook TaskCompleted said no to ann (2 in a row): no",
 		"bob stopped",
 		"bob rejected the shutdown: busy",
+		"session run-1 leads",
+		"the user leads instead of session run-1",
+		"session mcp-2 leads instead of run-1",
+		"the facts are recorded as they are now: go.mod, schema",
+		"what ann has done of task 1 is kept with it",
+		"message #4 for bob UNDELIVERED",
+		"2 messages sent to bob again",
 	}
 	got := show.Lines(r)
 	if len(got) != len(want) {
