@@ -359,9 +359,7 @@ func TestZombieRests(t *testing.T) {
 			s.must("spawn", "demo", "bob", "--agent", c.heir)
 			s.waitFor("the task is on the list", func() bool { return s.task("1").Status == team.Pending })
 			s.waitFor("no session is left", func() bool { return len(s.processes()) == 0 })
-			if state := s.state(); state != "dormant" {
-				t.Errorf("it is %s", state)
-			}
+			s.waitFor("it is dormant", func() bool { return s.state() == "dormant" })
 			if life, _ := s.lives("ann"); life != "resting" {
 				t.Errorf("ann is %s", life)
 			}
