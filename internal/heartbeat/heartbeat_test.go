@@ -115,8 +115,8 @@ func TestWatch(t *testing.T) {
 			{0, 0, time.Hour, 0, true}, {every, 0, time.Hour + every, 0, true}, {every, 0, time.Hour + 2*every, 0, true}, {every, 0, time.Hour + 3*every, 0, true},
 		},
 		"a writer whose clock is behind is no silent one either": {
-			{0, 0, -time.Hour, 0, false}, {every, 0, every - time.Hour, 0, false}, {every, 0, 2*every - time.Hour, 0, false}, {every, 0, 3*every - time.Hour, 0, false},
-			{every, 0, 3*every - time.Hour, every, false}, {every, 0, 3*every - time.Hour, 2 * every, false},
+			{0, 0, -time.Hour, 0, false}, {every, 0, every - time.Hour, 0, false}, {every, 0, 2*every - time.Hour, 0, true}, {every, 0, 3*every - time.Hour, 0, true},
+			{every, 0, 3*every - time.Hour, every, true}, {every, 0, 3*every - time.Hour, 2 * every, true},
 		},
 		"a clock that is set decides nothing, in either direction": {
 			{0, 0, 0, 0, false}, {every, 0, every, 0, false}, {every, 0, 2 * every, 0, false}, {every, every, 3 * every, 0, false}, {every, every, 3 * every, every, false},

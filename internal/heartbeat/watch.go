@@ -51,7 +51,7 @@ func (w *Watch) LookBy(wall time.Time, steady time.Duration, b Beat, there bool)
 	case steady-w.since < 2*w.Every:
 		return 0, skewed
 	case w.alive || skewed: // how old a beat seems is a matter of two clocks, and that we have not seen a new one for so long is not
-		return unchanged, skewed
+		return unchanged, skewed || age > unchanged+2*w.Every+Tolerance // it came just now and says that it is old
 	}
 	return max(age, unchanged), false
 }
