@@ -23,22 +23,28 @@ func (w *world) shellTeam(members int, tasks ...team.CreateTask) {
 // shellTeamAt is shellTeam by a clock that shows that time.
 func (w *world) shellTeamAt(clock time.Time, members int, tasks ...team.CreateTask) {
 	w.t.Helper()
-	now := team.Time(clock.UnixMilli())
-	var commands []team.Command
-	add := func(body team.Body) {
-		commands = append(commands, team.Command{ID: desk.NewID(), Actor: team.User, At: now, Body: body})
-	}
-	add(&team.CreateTeam{TeamID: "demo-" + strings.ToLower(desk.NewID()), Name: "demo", Dir: w.dir})
+	commands := founding(clock, &team.CreateTeam{Name: "demo", Dir: w.dir})
 	for i := range members {
-		add(&team.SpawnMember{Name: fmt.Sprintf("s%d", i), Agent: team.Shell})
+		commands = append(commands, command(clock, &team.SpawnMember{Name: fmt.Sprintf("s%d", i), Agent: team.Shell}))
 	}
 	for i := range tasks {
 		tasks[i].Subject = fmt.Sprintf("task number %d", i+1)
-		add(&tasks[i])
+		commands = append(commands, command(clock, &tasks[i]))
 	}
 	if err := (home.Home{Root: w.home}).Create("demo", commands); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// command is one of the user's.
+func command(clock time.Time, body team.Body) team.Command {
+	return team.Command{ID: desk.NewID(), Actor: team.User, At: team.Time(clock.UnixMilli()), Body: body}
+}
+
+// founding is how a team begins.
+func founding(clock time.Time, body *team.CreateTeam) []team.Command {
+	body.TeamID = body.Name + "-" + strings.ToLower(desk.NewID())
+	return []team.Command{command(clock, body)}
 }
 
 // until polls the team until the condition holds, and returns the desk it looked through.

@@ -32,7 +32,8 @@ func (a *app) resumeCommand() *cobra.Command {
 lives, whether the facts still hold, what was said last, what is left to do. Then the lead is taken; sessions that live go on, those whose host died
 are taken over, and the rest is started again by the agents' own resume, each with the task that it held.
 
-A team that was made by cadre run is run to its end, as cadre run would. A team that you lead by commands is hosted in the background.
+A team that was made by cadre run is run to its end, as cadre run would. A team that you lead by commands is hosted in the background. A session of
+cadre mcp that leads and lives keeps the lead; where only the host of its teammates died they get another one.
 
 A team whose folder was lost is brought back from its checkpoints with --from-git: those on the branch cadre/TEAM of the repository that you are in.`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -84,12 +85,19 @@ func (a *app) resume(ctx context.Context, name string, takeOver bool) error {
 	if err := a.print(found, func(w io.Writer) error { return writeExamination(w, found) }); err != nil {
 		return err
 	}
+	lead, _ := memberOf(d, t.Lead)
+	byHand := t.Origin == "" && lead.Agent == team.External
+	if byHand && !takeOver && found.Lead.Lives && found.Count(resume.Offline)+found.Count(resume.Resting) > 0 && !coord.Hosted(filepath.Join(dir, "hosts")) {
+		if err := a.rehost(ctx, d); err != nil || a.json {
+			return err
+		}
+		return said("session %s goes on leading team %s, and its teammates run again", t.LeadSession, name)(a.out)
+	}
 	lock, err := a.takeLead(ctx, d, dir, found, takeOver)
 	if err != nil {
 		return err
 	}
-	lead, _ := memberOf(d, t.Lead)
-	if t.Origin == "" && lead.Agent == team.External {
+	if byHand {
 		defer lock.Unlock()
 		return a.resumeByHand(ctx, d, dir)
 	}
@@ -192,24 +200,30 @@ func (a *app) resumeByHand(ctx context.Context, d *desk.Desk, dir string) error 
 	if err := a.keepSaved(ctx, d, dir); err != nil {
 		return err
 	}
+	if err := a.rehost(ctx, d); err != nil || a.json {
+		return err
+	}
+	return said("team %s goes on; you lead it: cadre status %s", t.Name, t.Name)(a.out)
+}
+
+// rehost sees to it that everybody whose session cadre runs has a living host, and is tried at once.
+func (a *app) rehost(ctx context.Context, d *desk.Desk) error {
 	var members []team.Member
 	d.View(func(s *team.State) { members = s.Members() })
 	for _, m := range members {
-		if m.Status.Running() && m.Agent != team.External {
-			if m.Setbacks > 0 {
-				if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.RetryMember{Member: m.Name}}); err != nil {
-					return err
-				}
-			}
-			if err := a.ensureHost(ctx, t.Name, m.Name); err != nil {
+		if !m.Status.Running() || m.Agent == team.External {
+			continue
+		}
+		if m.Setbacks > 0 {
+			if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.RetryMember{Member: m.Name}}); err != nil {
 				return err
 			}
 		}
+		if err := a.ensureHost(ctx, d.Team().Name, m.Name); err != nil {
+			return err
+		}
 	}
-	if a.json {
-		return nil
-	}
-	return said("team %s goes on; you lead it: cadre status %s", t.Name, t.Name)(a.out)
+	return nil
 }
 
 func (a *app) probeCommand() *cobra.Command {

@@ -1,0 +1,353 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"cadre/internal/home"
+	"cadre/internal/team"
+)
+
+var (
+	roundsFlag = flag.Int("rounds", 0, "play so many rounds of TestRounds, however long they take; 0 for as many as fit into a normal test run")
+	seedFlag   = flag.Uint64("seed", 0, "the seed of the first round of TestRounds; 0 for a new one")
+)
+
+const (
+	roundsTime = 40 * time.Second // of a normal test run
+	shorter    = 8 * time.Second
+)
+
+// A team of six at work, of which one process is killed: its lead, its host, a leash, an agent, what runs for a task. It is resumed, and comes to its end: every
+// task was completed once, every message was given once, and no process is left. The same again, with other teams and other victims:
+//
+//	go test ./e2e -run TestRounds -rounds 500 -timeout 1h
+func TestRounds(t *testing.T) {
+	seed, enough := *seedFlag, roundsTime
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano()) % 1_000_000
+	}
+	if testing.Short() {
+		enough = shorter
+	}
+	t.Logf("the first seed is %d", seed)
+	var next atomic.Int64
+	killed := make([]atomic.Int64, len(victims))
+	t.Cleanup(func() {
+		total := int64(0)
+		var list []string
+		for i, kind := range victims {
+			total += killed[i].Load()
+			list = append(list, fmt.Sprintf("%s %d", kind, killed[i].Load()))
+		}
+		t.Logf("%d rounds; killed were: %s", total, strings.Join(list, ", "))
+	})
+	began := time.Now()
+	for worker := range 2 {
+		t.Run(fmt.Sprint("worker ", worker), func(t *testing.T) {
+			t.Parallel()
+			for !t.Failed() {
+				n := next.Add(1) - 1
+				if *roundsFlag > 0 && n >= int64(*roundsFlag) || *roundsFlag == 0 && n > 0 && time.Since(began) > enough {
+					return
+				}
+				seed := seed + uint64(n)
+				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+					kind := newRound(t, seed).play()
+					killed[slices.Index(victims, kind)].Add(1)
+				})
+			}
+		})
+	}
+}
+
+// victims are the kinds of processes of a team.
+var victims = []string{"run", "lead", "host", "leash", "agent", "tools", "command"}
+
+// round is one team with its life.
+type round struct {
+	*world
+	dice    *rand.Rand
+	seed    uint64
+	members []string
+	byHand  bool // it is led by a session outside, and hosted in the background; else by a run
+	tasks   int
+	main    []*process // the run, or the host
+	lead    *client
+}
+
+func newRound(t *testing.T, seed uint64) *round {
+	r := &round{world: newWorld(t), dice: rand.New(rand.NewPCG(seed, 500)), seed: seed, members: []string{"s1", "s2", "s3", "s4", "a1", "a2"}}
+	r.byHand = r.dice.IntN(2) == 0
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("seed %d, by hand: %t", seed, r.byHand)
+			for _, p := range r.main {
+				t.Logf("%s said:\n%s", strings.Join(p.Args[1:], " "), p.said())
+			}
+			log, _ := os.ReadFile(filepath.Join(r.teamDir(), "host.log"))
+			t.Logf("the host in the background said:\n%s", log)
+			if has(r.teamDir()) {
+				t.Logf("%s", r.cadre("log", "demo").out)
+			}
+		}
+	})
+	return r
+}
+
+// actorCommand is the agent that plays the member.
+func (r *round) actorCommand(member string) string {
+	self, err := os.Executable()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	words := append([]string{self, filepath.Join(r.root, "histories", member)}, r.colleagues(member)...)
+	return "acp:'" + strings.Join(words, "' '") + "'"
+}
+
+func (r *round) colleagues(member string) []string {
+	return slices.DeleteFunc(slices.Clone(r.members), func(m string) bool { return m == member })
+}
+
+// work is a task of a shell: it tells a colleague of itself, with words that no other message has.
+func (r *round) work() team.CreateTask {
+	to := r.members[r.dice.IntN(len(r.members))]
+	return team.CreateTask{Retries: 5, Run: fmt.Sprintf("%s send demo --to %s --from $CADRE_MEMBER_NAME \"word of task $CADRE_TASK_ID $$ $(date +%%N)\" && sleep 0.0%d && echo done", cadre, to, r.dice.IntN(8))}
+}
+
+func (r *round) begin() {
+	var tasks []team.CreateTask
+	for i := range 8 {
+		task := r.work()
+		if i > 3 && r.dice.IntN(2) == 0 {
+			task.BlockedBy = []string{fmt.Sprint(1 + r.dice.IntN(i))}
+		}
+		task.Role = "shell"
+		tasks = append(tasks, task)
+	}
+	for i := range 4 {
+		tasks = append(tasks, team.CreateTask{Retries: 5, Owner: r.members[4+i%2]})
+	}
+	r.tasks = len(tasks)
+	if !r.byHand {
+		var b strings.Builder
+		b.WriteString("name: demo\nliveness: {beat: 200ms, leadLost: 2s}\nmembers:\n")
+		for _, m := range r.members {
+			if m[0] == 's' {
+				fmt.Fprintf(&b, "  - {name: %s, role: shell}\n", m)
+			} else {
+				fmt.Fprintf(&b, "  - {name: %s, agent: %q, env: {%s: actor}}\n", m, r.actorCommand(m), helperMode)
+			}
+		}
+		b.WriteString("tasks:\n")
+		for i, task := range tasks {
+			fmt.Fprintf(&b, "  - {id: t%d, retries: %d, run: %q, owner: %q, role: %q, blockedBy: [%s]}\n", i+1, task.Retries, task.Run, task.Owner, task.Role, prefixed("t", task.BlockedBy))
+		}
+		r.main = append(r.main, r.start("run", r.write("team.yaml", b.String())))
+		eventually(r.t, "there is a team", func() bool { return has(r.home, "teams", "demo") || r.main[0].over() })
+		return
+	}
+	commands := founding(time.Now(), &team.CreateTeam{Name: "demo", Dir: r.dir, PermissionMode: "bypassPermissions", Timing: team.Timing{Beat: 200, LeadLost: 2000}})
+	for _, m := range r.members {
+		body := &team.SpawnMember{Name: m, Agent: team.Shell, Role: "shell"}
+		if m[0] == 'a' {
+			body.Agent, body.Role, body.Env = r.actorCommand(m), "", []string{helperMode + "=actor"}
+		}
+		commands = append(commands, command(time.Now(), body))
+	}
+	for i := range tasks {
+		tasks[i].Subject = fmt.Sprintf("task number %d", i+1)
+		commands = append(commands, command(time.Now(), &tasks[i]))
+	}
+	if err := (home.Home{Root: r.home}).Create("demo", commands); err != nil {
+		r.t.Fatal(err)
+	}
+	r.lead = r.mcp("mcp", "--team", "demo")
+	r.main = append(r.main, r.start("host", "demo"))
+}
+
+func prefixed(prefix string, words []string) string {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = prefix + w
+	}
+	return strings.Join(all, ", ")
+}
+
+// play plays the round, and returns what kind of process was killed.
+func (r *round) play() (kind string) {
+	r.begin()
+	target := 6 + r.dice.Int64N(130)
+	r.awaitState(r.main[0], "demo", func(s *team.State) bool {
+		return s.Seq() >= target || s.Count(team.Completed) >= r.tasks-1
+	})
+	if kind = r.killOne(); kind == "" {
+		return newRound(r.t, r.seed+1_000_000).play() // it was quicker
+	}
+	r.resume()
+	r.finish()
+	return kind
+}
+
+// processes are those of the team, by kind.
+func (r *round) processes() map[string][]int {
+	all := map[string][]int{}
+	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range entries {
+		env, err := os.ReadFile(path)
+		if err != nil || !strings.Contains("\x00"+string(env), "\x00CADRE_HOME="+r.home+"\x00") {
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+		args := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		kind := "command"
+		switch {
+		case strings.Contains(args[0], "cadre-leash"):
+			kind = "leash"
+		case args[0] == cadre && len(args) > 1 && (args[1] == "run" || args[1] == "host"):
+			kind = args[1]
+		case args[0] == cadre && slices.Contains(args, "--socket"):
+			kind = "tools"
+		case args[0] == cadre && len(args) > 1 && args[1] == "mcp":
+			kind = "lead"
+		case len(args) > 1 && strings.HasPrefix(args[1], filepath.Join(r.root, "histories")):
+			kind = "agent"
+		}
+		all[kind] = append(all[kind], pid)
+	}
+	return all
+}
+
+// killOne kills a process of the team; "" where there is none any more.
+func (r *round) killOne() string {
+	r.t.Helper()
+	for range 100 {
+		all := r.processes()
+		kinds := slices.Sorted(maps.Keys(all))
+		if len(kinds) == 0 {
+			return ""
+		}
+		kind := kinds[r.dice.IntN(len(kinds))]
+		if syscall.Kill(all[kind][r.dice.IntN(len(all[kind]))], syscall.SIGKILL) == nil {
+			return kind
+		}
+	}
+	r.t.Fatal("whoever was to be killed was gone")
+	return ""
+}
+
+// resume calls cadre resume, as a user would who finds that something is wrong.
+func (r *round) resume() {
+	r.t.Helper()
+	for began := time.Now(); ; {
+		said := r.cadre("resume", "demo")
+		switch {
+		case said.code == 0:
+			return
+		case said.code == 2 && strings.Contains(said.err, "Team is complete"):
+			return
+		case said.code == 1 && strings.Contains(said.err, "Different lead detected"): // it lives
+			if r.byHand || !r.main[0].over() {
+				return
+			}
+			if time.Since(began) > 5*time.Second { // a child that was just being started may have had its lock for some milliseconds
+				r.t.Fatalf("the run is dead, and said to live:\n%s%s", said.out, said.err)
+			}
+		default:
+			r.t.Fatalf("resume ended with %d:\n%s%s", said.code, said.out, said.err)
+		}
+	}
+}
+
+// finish sees the team to its end, and checks what it promised.
+func (r *round) finish() {
+	r.t.Helper()
+	if r.byHand {
+		r.until("all is done, and everybody has their mail", func(s *team.State) bool {
+			if s.Count(team.Completed) != r.tasks {
+				return false
+			}
+			for _, m := range s.Members() {
+				if m.Name != "lead" && (m.Status != team.Idle || len(m.Inbox) > 0) {
+					return false
+				}
+			}
+			return true
+		})
+	} else if !r.main[0].over() {
+		r.main[0].wait()
+	}
+	d := r.desk("demo")
+	sent, given, completed := map[int64]team.Message{}, map[int64]int{}, map[string]int{}
+	for record, err := range d.Read(r.t.Context(), 0) {
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, e := range record.Events {
+			switch e := e.(type) {
+			case *team.MessageSent:
+				if strings.HasPrefix(e.Message.Body, "word of task") {
+					sent[e.Message.Seq] = e.Message
+				}
+			case *team.MessagesDelivered:
+				for _, seq := range e.Seqs {
+					given[seq]++
+				}
+			case *team.TaskCompleted:
+				completed[e.Task]++
+			}
+		}
+	}
+	for i := range r.tasks {
+		if n := completed[fmt.Sprint(i+1)]; n != 1 {
+			r.t.Errorf("task %d was completed %d times", i+1, n)
+		}
+	}
+	if len(sent) < r.tasks {
+		r.t.Errorf("only %d messages were sent", len(sent))
+	}
+	heardBy := map[string]string{}
+	for _, m := range r.members[4:] {
+		all, err := histories(filepath.Join(r.root, "histories", m))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, h := range all {
+			heardBy[m] += h.Text + "\n"
+		}
+	}
+	for seq, m := range sent {
+		if given[seq] != 1 {
+			r.t.Errorf("message %d from %s to %s was given %d times", seq, m.From, m.To, given[seq])
+		}
+		if text, acts := heardBy[m.To]; acts && strings.Count(text, m.Body+"\n") != 1 {
+			r.t.Errorf("message %d from %s is %d times in the histories of %s", seq, m.From, strings.Count(text, m.Body+"\n"), m.To)
+		}
+	}
+	if r.byHand {
+		r.must("abort", "demo")
+		r.lead.stdin.Close()
+		r.lead.wait()
+	} else if state := r.state(); state != "complete" {
+		r.t.Errorf("the team is %s", state)
+	}
+	left := r.processes()
+	for deadline := time.Now().Add(patience); len(left) > 0 && time.Now().Before(deadline); left = r.processes() {
+		<-time.After(5 * time.Millisecond)
+	}
+	if len(left) > 0 {
+		r.t.Errorf("left running are %v", left)
+	}
+}
