@@ -195,6 +195,14 @@ func (r *round) play() (kind string) {
 	if kind = r.killOne(); kind == "" {
 		return newRound(r.t, r.seed+1_000_000).play() // it was quicker
 	}
+	r.t.Cleanup(func() {
+		if r.t.Failed() {
+			r.t.Logf("killed was the %s, at about record %d", kind, target)
+		}
+	})
+	if kind == "run" || kind == "host" {
+		<-r.main[0].gone
+	}
 	r.resume()
 	r.finish()
 	return kind
@@ -259,11 +267,11 @@ func (r *round) resume() {
 		case said.code == 2 && strings.Contains(said.err, "Team is complete"):
 			return
 		case said.code == 1 && strings.Contains(said.err, "Different lead detected"): // it lives
-			if r.byHand || !r.main[0].over() {
+			if !r.main[0].over() {
 				return
 			}
-			if time.Since(began) > 5*time.Second { // a child that was just being started may have had its lock for some milliseconds
-				r.t.Fatalf("the run is dead, and said to live:\n%s%s", said.out, said.err)
+			if time.Since(began) > 5*time.Second { // a child that was just being started may have had the lock of the dead for some milliseconds
+				r.t.Fatalf("the host is dead, and said to live:\n%s%s", said.out, said.err)
 			}
 		default:
 			r.t.Fatalf("resume ended with %d:\n%s%s", said.code, said.out, said.err)

@@ -218,6 +218,9 @@ func (s *session) fail(err error) error {
 		words = "it ended at its start"
 		if exit, wait := s.child.Wait(context.Background()); wait == nil {
 			words += ": " + exit.String()
+			if exit.Signal != 0 { // somebody killed it
+				return errors.New(words)
+			}
 		}
 		if text := strings.TrimSpace(s.stderr.String()); text != "" {
 			words = tail(text)

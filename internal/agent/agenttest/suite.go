@@ -504,6 +504,18 @@ func testCannotStart(t *testing.T, d Driver, p Program) {
 			t.Log(err)
 		})
 	}
+	t.Run("it is killed at once", func(t *testing.T) { // by whoever is short of memory, say: it may be tried again
+		spec := b.Spec
+		spec.Program = filepath.Join(t.TempDir(), "agent")
+		if err := os.WriteFile(spec.Program, []byte("#!/bin/sh\nkill -9 $$\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		_, err := b.Agent.Start(b.Ctx, spec, nil)
+		var problem *agent.Problem
+		if err == nil || errors.As(err, &problem) || !strings.Contains(err.Error(), "killed") {
+			t.Errorf("started with %#v", err)
+		}
+	})
 }
 
 // kill ends the program with SIGKILL, by the pid of the child that the driver started.

@@ -99,6 +99,9 @@ func (s *session) begin(ctx context.Context, started agent.Started) error {
 	}
 	kind := kindOf("", words)
 	if kind == agent.ProblemModel && errors.Is(err, errEnded) {
+		if exit, _ := s.child.Wait(ctx); exit.Signal != 0 { // somebody killed it
+			return errors.New("claude ended at its start: " + exit.String())
+		}
 		kind = agent.ProblemMissing // it does not run here, whatever is tried
 	}
 	return &agent.Problem{Kind: kind, Text: tail(words)}

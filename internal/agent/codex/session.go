@@ -200,8 +200,12 @@ func (s *session) fail(err error) error {
 	s.mu.Unlock()
 	gone := s.ctx.Err() != nil
 	s.child.Kill()
-	if exit, wait := s.child.Wait(context.Background()); gone && wait == nil {
+	exit, wait := s.child.Wait(context.Background())
+	if gone && wait == nil {
 		err = errors.New("codex ended at its start: " + exit.String())
+		if exit.Signal != 0 { // somebody killed it
+			return err
+		}
 	}
 	words := strings.TrimSpace(s.stderr.String())
 	if words == "" || !gone {
