@@ -28,6 +28,8 @@ type CreateTeam struct {
 	HandoverAt     int64 // percent; 0 for the default
 	Timing         Timing
 	Facts          []Fact
+	Checks         []Check
+	Base           Base
 	Origin         string
 	OriginDigest   string
 	// TeammateOf is the team that the founder is a teammate of, as its surroundings say; "" for none. A teammate founds no team.
@@ -74,6 +76,12 @@ func (b *CreateTeam) decide(d *decision) error {
 	if err := checkFacts(b.Facts); err != nil {
 		return err
 	}
+	if err := checkChecks(b.Checks); err != nil {
+		return err
+	}
+	if err := b.Base.check(); err != nil {
+		return err
+	}
 	if err := checkProgram(b.LeadProgram, b.LeadArgs, b.LeadEnv); err != nil {
 		return err
 	}
@@ -107,7 +115,7 @@ func (b *CreateTeam) decide(d *decision) error {
 	}
 	d.emit(&TeamCreated{
 		Team: Team{ID: b.TeamID, Name: b.Name, Status: TeamPending, Goal: b.Goal, Dir: b.Dir, Lead: lead, Delegate: b.Delegate,
-			Budget: b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt, Timing: b.Timing, Facts: b.Facts, Origin: b.Origin, OriginDigest: b.OriginDigest},
+			Budget: b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest},
 		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Program: b.LeadProgram, Args: b.LeadArgs, Env: b.LeadEnv, Role: role, Prompt: b.LeadPrompt,
 			Status: status, Incarnation: 1, PermissionMode: mode},
 	})
@@ -143,23 +151,19 @@ func (b *SetStatus) decide(d *decision) error {
 	if err := limit(text{"reason", b.Reason, MaxText}, text{"path of the report", b.Report, MaxSubject}); err != nil {
 		return err
 	}
-	now := d.team.Status
-	allowed := false
-	switch b.Status {
-	case TeamActive:
-		allowed = now == TeamConsolidating
-	case TeamConsolidating:
-		allowed = now == TeamActive
-	case TeamComplete:
-		allowed = now != TeamAborted
+	now, open := d.team.Status, d.team.Consolidation.Open()
+	if b.Status == TeamComplete {
 		if name, agent := d.anyRunning(); name != "" && agent != External {
 			return refuse(NotReady, "%s still runs; shut it down first: cadre shutdown %s %s", name, d.team.Name, name)
 		}
-	case TeamAborted:
-		allowed = true
 	}
-	if !allowed {
+	switch {
+	case !allowed(TeamMoves, now, b.Status):
 		return refuse(Invalid, "team %s is %s and cannot become %s", d.team.Name, now, brief(string(b.Status)))
+	case open && (b.Status == TeamComplete || d.team.Consolidation.Step == Made && b.Status != TeamAborted):
+		return refuse(NotReady, "the consolidation of team %s is under way; cadre consolidate %s brings it to its end", d.team.Name, d.team.Name)
+	case open:
+		d.emit(&ConsolidationAbandoned{Attempt: d.team.Consolidation.Attempt, Reason: "the team was made " + string(b.Status)})
 	}
 	d.emit(&TeamStatusChanged{Status: b.Status, Reason: b.Reason, Report: b.Report})
 	if b.Status == TeamComplete || b.Status == TeamAborted {

@@ -10,10 +10,8 @@
 //
 // # States
 //
-//	team    pending ─spawn▶ active ─▶ consolidating ─▶ complete        any but complete ─▶ aborted
-//	member  spawning ─▶ active ◀─▶ idle, blocked                      any of them ─▶ shutting_down ─▶ stopped
-//	        any of them ─host died▶ spawning (next incarnation)       any of them ─▶ failed
-//	        asked to shut down ─host died▶ stopped                    the lead never ends before its team
+// The moves of a team are [TeamMoves], those of a member [MemberMoves]; docs/ARCHITECTURE.md draws them from there. Nothing ends the lead before its team.
+//
 //	task    pending ─claim▶ in_progress ─complete▶ completed           not completed ─▶ deleted
 //	        in_progress ─release, failure, lost member▶ pending
 //

@@ -31,6 +31,7 @@ var _ = []struct{}{
 	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
 	kind[TaskCreated](), kind[TaskUpdated](), kind[TaskClaimed](), kind[TaskReleased](), kind[TaskFailed](), kind[TaskCompleted](), kind[TaskDeleted](),
 	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[WorkSaved](), kind[MessagesLate](), kind[MessagesResent](),
+	kind[ConsolidationBegan](), kind[WorktreesMerged](), kind[WorkStaged](), kind[CheckPassed](), kind[CheckFailed](), kind[CommitMade](), kind[TeamConsolidated](), kind[ConsolidationAbandoned](),
 	kind[MessageSent](), kind[MessagesDelivered](), kind[MessagesRead](), kind[MessagesReturned](),
 }
 
@@ -78,6 +79,53 @@ type (
 	}
 	// FactsRecorded takes note anew of the files that everybody relies on.
 	FactsRecorded struct{ Facts []Fact }
+)
+
+// The events of a consolidation; each names the attempt that it belongs to.
+type (
+	// ConsolidationBegan says that the team's work is to be checked and committed.
+	ConsolidationBegan struct {
+		Attempt  int64
+		Message  string
+		Include  []string
+		NoCommit bool
+	}
+	// WorktreesMerged says that the work of these members is home from their worktrees.
+	WorktreesMerged struct {
+		Attempt int64
+		Members []string
+	}
+	// WorkStaged says which tree is to be committed on which commit, and how many files differ.
+	WorkStaged struct {
+		Attempt      int64
+		Parent, Tree string
+		Files        int64
+	}
+	// CheckPassed and CheckFailed say how a check of the staged work ended.
+	CheckPassed struct {
+		Attempt int64
+		Check   string
+		Millis  int64
+	}
+	CheckFailed struct {
+		Attempt int64
+		Check   string
+		Millis  int64
+		Output  string
+	}
+	// CommitMade says which commit HEAD is to name.
+	CommitMade struct {
+		Attempt int64
+		Commit  string
+	}
+	// TeamConsolidated says that HEAD named it.
+	TeamConsolidated struct{ Attempt int64 }
+	// ConsolidationAbandoned ends the attempt without a commit. Left is what is nobody's work, and not to be committed by a later one.
+	ConsolidationAbandoned struct {
+		Attempt int64
+		Reason  string
+		Left    []Fact
+	}
 )
 
 // The events of members.
@@ -279,6 +327,15 @@ func (*FactsRecorded) Kind() string  { return "facts_recorded" }
 func (*WorkSaved) Kind() string      { return "work_saved" }
 func (*MessagesLate) Kind() string   { return "messages_late" }
 func (*MessagesResent) Kind() string { return "messages_resent" }
+
+func (*ConsolidationBegan) Kind() string     { return "consolidation_began" }
+func (*WorktreesMerged) Kind() string        { return "worktrees_merged" }
+func (*WorkStaged) Kind() string             { return "work_staged" }
+func (*CheckPassed) Kind() string            { return "check_passed" }
+func (*CheckFailed) Kind() string            { return "check_failed" }
+func (*CommitMade) Kind() string             { return "commit_made" }
+func (*TeamConsolidated) Kind() string       { return "team_consolidated" }
+func (*ConsolidationAbandoned) Kind() string { return "consolidation_abandoned" }
 
 func (e *LeadAttached) fields(c *coder) {
 	c.str("session", &e.Session)

@@ -53,6 +53,9 @@ func (t *Team) fields(c *coder) {
 	c.int("leadSince", (*int64)(&t.LeadSince))
 	c.int("leadLost", (*int64)(&t.LeadLost))
 	c.int("heldAfter", &t.HeldAfter)
+	objects(c, "checks", &t.Checks)
+	c.sub("base", t.Base.none(), &t.Base)
+	c.sub("consolidation", t.Consolidation.Attempt == 0, &t.Consolidation)
 	c.sub("restored", t.Restored == Restored{}, &t.Restored)
 }
 

@@ -18,6 +18,9 @@ func invariants(s *State) error {
 		check(len(s.members) == 0 && len(s.tasks) == 0, "there is something in a team that does not exist")
 		return failure(wrong)
 	}
+	c := s.team.Consolidation
+	check(!c.Open() || s.team.Status == TeamConsolidating || s.team.CleanedUp, "a consolidation is under way in a team that is %s", s.team.Status)
+	check(c.Step != Done || s.team.Status == TeamComplete && len(c.Passed) == len(s.team.Checks) && (c.Tree == "") == (c.Commit == ""), "the consolidation is %+v in a team that is %s", c, s.team.Status)
 	checkMembers(s, check)
 	checkTasks(s, check)
 	checkMail(s, check)

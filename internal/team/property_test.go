@@ -60,6 +60,10 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 			return rapid.SampledFrom(known).Draw(t, "request")
 		})
 	}
+	attempt := rapid.Custom(func(t *rapid.T) int64 {
+		return s.team.Consolidation.Attempt + rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, -1, 1}).Draw(t, "off")
+	})
+	left := rapid.SampledFrom([][]Fact{nil, nil, {{Path: "out", SHA256: "1"}}, {{Path: "/out"}}})
 	text := func(g *rapid.Generator[string]) *string {
 		if rapid.IntRange(0, 3).Draw(t, "set") > 0 {
 			return nil
@@ -67,7 +71,11 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		v := g.Draw(t, "value")
 		return &v
 	}
-	switch rapid.SampledFrom(bodyWeights).Draw(t, "body") {
+	weights := bodyWeights
+	if s.team.Consolidation.Open() && rapid.IntRange(0, 3).Draw(t, "goes on") > 0 {
+		weights = []string{"ReportMerged", "ReportStaged", "ReportStaged", "ReportCheck", "ReportCheck", "ReportMade", "ReportConsolidated", "AbandonConsolidation"}
+	}
+	switch rapid.SampledFrom(weights).Draw(t, "body") {
 	case "CreateTeam":
 		return &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", Timing: Timing{Beat: 1}, Budget: Budget{Tokens: rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens")}}
 	case "RestoreTeam":
@@ -165,6 +173,21 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &MarkLate{Member: name.Draw(t, "member")}
 	case "ResendMessages":
 		return &ResendMessages{Member: name.Draw(t, "member"), Seqs: rapid.SampledFrom([][]int64{nil, nil, {s.messageSeq}, {s.messageSeq, 1}}).Draw(t, "seqs")}
+	case "Consolidate":
+		return &Consolidate{Message: word.Draw(t, "message"), Include: rapid.SampledFrom([][]string{nil, nil, {"a"}, {"../a"}}).Draw(t, "include"), NoCommit: some.Draw(t, "noCommit")}
+	case "ReportMerged":
+		return &ReportMerged{Attempt: attempt.Draw(t, "attempt"), Members: rapid.SampledFrom([][]string{nil, nil, {"ann"}, {"zoe"}}).Draw(t, "members")}
+	case "ReportStaged":
+		return &ReportStaged{Attempt: attempt.Draw(t, "attempt"), Parent: "p", Tree: rapid.SampledFrom([]string{"", "tree"}).Draw(t, "tree")}
+	case "ReportCheck":
+		return &ReportCheck{Attempt: attempt.Draw(t, "attempt"), Check: rapid.SampledFrom([]string{"build", "build", "test", "none"}).Draw(t, "check"), Failure: rapid.SampledFrom([]string{"", "", "", "exit status 1"}).Draw(t, "failure"),
+			Output: word.Draw(t, "output"), Left: left.Draw(t, "left")}
+	case "ReportMade":
+		return &ReportMade{Attempt: attempt.Draw(t, "attempt"), Commit: rapid.SampledFrom([]string{"", "commit"}).Draw(t, "commit")}
+	case "ReportConsolidated":
+		return &ReportConsolidated{Attempt: attempt.Draw(t, "attempt")}
+	case "AbandonConsolidation":
+		return &AbandonConsolidation{Attempt: attempt.Draw(t, "attempt"), Reason: word.Draw(t, "reason"), Left: left.Draw(t, "left")}
 	case "ExpirePlan":
 		return &ExpirePlan{Request: request("plan").Draw(t, "request")}
 	case "MarkRead":
@@ -193,7 +216,8 @@ func foundedBy(t fataler, lead string) (*State, []*Record) {
 	s := &State{}
 	var records []*Record
 	for i, c := range []Command{
-		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: lead, Timing: Timing{Undelivered: 100, Zombie: 300, Blocked: 200}}},
+		{Actor: User, Body: &CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: lead, Timing: Timing{Undelivered: 100, Zombie: 300, Blocked: 200},
+			Checks: []Check{{Name: "build", Command: "make"}, {Name: "test", Command: "make test"}}, Base: Base{Top: "/d", Commit: "c", Dirty: []Fact{{Path: "out", SHA256: "0"}}}}},
 		{Actor: "lead", Body: &SpawnMember{Name: "ann", Agent: External, Role: "r"}},
 		{Actor: "lead", Body: &SpawnMember{Name: "bob", Agent: "claude", PlanApproval: true}},
 		{Actor: Host("h1"), Body: &AttachMember{Member: "bob"}},
@@ -212,10 +236,31 @@ func foundedBy(t fataler, lead string) (*State, []*Record) {
 	return s, records
 }
 
+// finishWork ends all that is to be done, so that the team can be consolidated, and begins that.
+func finishWork(t fataler, s *State) (records []*Record) {
+	for i, c := range []Command{
+		{Actor: User, Body: &CompleteTask{Task: "1"}}, {Actor: User, Body: &CompleteTask{Task: "2"}}, {Actor: User, Body: &CompleteTask{Task: "3"}},
+		{Actor: Host("h1"), Body: &DetachMember{Member: "bob"}}, {Actor: "lead", Body: &Consolidate{}},
+	} {
+		c.ID = fmt.Sprint("finish", i)
+		d, err := Decide(s, c)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		s.Apply(d.Record)
+		records = append(records, d.Record)
+	}
+	return records
+}
+
 func TestRandomHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, records := foundedBy(t, rapid.SampledFrom([]string{External, "claude"}).Draw(t, "lead"))
 		model := newModel(t, s, records)
+		if rapid.IntRange(0, 3).Draw(t, "ready") == 0 {
+			records = append(records, finishWork(t, s)...)
+			model = newModel(t, s, records)
+		}
 		steps := rapid.IntRange(1, 200).Draw(t, "steps")
 		for n := 1; n <= steps; n++ {
 			c := drawCommand(t, s, n)
@@ -234,10 +279,14 @@ func TestRandomHistories(t *testing.T) {
 			if again := recoded(t, d.Record); !reflect.DeepEqual(again, d.Record) {
 				t.Fatalf("the record is read as\n%s\nand was\n%s", AppendRecord(nil, again), AppendRecord(nil, d.Record))
 			}
+			moved := movesOf(s)
 			if !s.Apply(d.Record) || s.Apply(d.Record) {
 				t.Fatalf("the record %d was applied never or twice", d.Record.Seq)
 			}
 			records = append(records, d.Record)
+			if err := moved(d.Record); err != nil {
+				t.Fatalf("%T %+v: %v", c.Body, c.Body, err)
+			}
 			model.apply(t, d.Record)
 			if err := invariants(s); err != nil {
 				t.Fatalf("after %T %+v: %v", c.Body, c.Body, err)

@@ -162,34 +162,37 @@ var PermissionPolicies = []string{"user", "lead", "allow", "deny"}
 
 // Team is what holds for the team as a whole.
 type Team struct {
-	ID           string
-	Name         string
-	Status       TeamStatus
-	Goal         string
-	Dir          string // where its members work; absolute
-	Lead         string // name of the lead, for life
-	Delegate     bool   // the lead may only coordinate
-	Budget       Budget
-	Exhausted    string // which budget was spent; "" while there is one left
-	Hooks        []Hook
-	Permissions  Permissions
-	HandoverAt   int64  // percent of a context at which a fresh session goes on for the full one; 0 for [DefaultHandoverAt]
-	Origin       string // path of the team file that it was made from, if any
-	OriginDigest string // SHA-256 of that file
-	Report       string // where the lead's report is, once there is one
-	ReportAsked  bool   // the lead was asked for its last words, and nothing new was begun since
-	LastWords    string // the lead's own report, when it was asked for
-	Usage        Usage  // of all members together
-	CreatedAt    Time
-	UpdatedAt    Time
-	CleanedUp    bool
-	Timing       Timing
-	Facts        []Fact   // files that everybody relies on, as they were when the team last took note of them
-	LeadSession  string   // id of the session that leads
-	LeadSince    Time     // when it took the lead, or came back
-	LeadLost     Time     // since when nobody leads; 0 while somebody does
-	HeldAfter    int64    // while nobody leads, the messages that members send after this one wait
-	Restored     Restored // where the history before this journal's is
+	ID            string
+	Name          string
+	Status        TeamStatus
+	Goal          string
+	Dir           string // where its members work; absolute
+	Lead          string // name of the lead, for life
+	Delegate      bool   // the lead may only coordinate
+	Budget        Budget
+	Exhausted     string // which budget was spent; "" while there is one left
+	Hooks         []Hook
+	Permissions   Permissions
+	HandoverAt    int64  // percent of a context at which a fresh session goes on for the full one; 0 for [DefaultHandoverAt]
+	Origin        string // path of the team file that it was made from, if any
+	OriginDigest  string // SHA-256 of that file
+	Report        string // where the lead's report is, once there is one
+	ReportAsked   bool   // the lead was asked for its last words, and nothing new was begun since
+	LastWords     string // the lead's own report, when it was asked for
+	Usage         Usage  // of all members together
+	CreatedAt     Time
+	UpdatedAt     Time
+	CleanedUp     bool
+	Timing        Timing
+	Facts         []Fact  // files that everybody relies on, as they were when the team last took note of them
+	LeadSession   string  // id of the session that leads
+	LeadSince     Time    // when it took the lead, or came back
+	LeadLost      Time    // since when nobody leads; 0 while somebody does
+	HeldAfter     int64   // while nobody leads, the messages that members send after this one wait
+	Checks        []Check // have to pass before its work is committed
+	Base          Base    // what the project was when it was created
+	Consolidation Consolidation
+	Restored      Restored // where the history before this journal's is
 }
 
 // Restored says on which checkpoint a journal was founded, because the one before it was lost. It is zero for a team's first journal.

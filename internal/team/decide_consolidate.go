@@ -1,0 +1,259 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Consolidate begins the team's last step: nothing new is begun, its work is checked and committed, and then it is complete. It is refused while anybody
+// still works or waits.
+type Consolidate struct {
+	Message  string   // of the commit; "" for one that is made from the tasks
+	Include  []string // see [Consolidation]
+	NoCommit bool
+}
+
+func (b *Consolidate) decide(d *decision) error {
+	if err := d.leads("consolidate the team"); err != nil {
+		return err
+	}
+	if err := limit(text{"message of the commit", b.Message, MaxText}); err != nil {
+		return err
+	}
+	for _, p := range b.Include {
+		if !below(p) || len(p) > MaxSubject {
+			return refuse(Invalid, "%q is no path of a file in the work tree", brief(p))
+		}
+	}
+	t := &d.team
+	switch {
+	case t.Consolidation.Open():
+		return refuse(Conflict, "the consolidation of team %s was begun already; cadre consolidate %s goes on with it", t.Name, t.Name)
+	case t.Status != TeamConsolidating && !allowed(TeamMoves, t.Status, TeamConsolidating):
+		return refuse(NotReady, "team %s is %s and has nothing to consolidate; spawn a teammate first: cadre spawn %s NAME", t.Name, t.Status, t.Name)
+	case t.Base.Unknown != "" && !b.NoCommit:
+		return refuse(NotReady, "what team %s did cannot be told from what was there before: %s. Commit it yourself, then: cadre consolidate %s --no-commit", t.Name, t.Base.Unknown, t.Name)
+	}
+	if err := d.green(); err != nil {
+		return err
+	}
+	if t.Status != TeamConsolidating {
+		d.emit(&TeamStatusChanged{Status: TeamConsolidating})
+	}
+	d.emit(&ConsolidationBegan{Attempt: t.Consolidation.Attempt + 1, Message: b.Message, Include: b.Include, NoCommit: b.NoCommit})
+	return nil
+}
+
+// mostReasons is how many reasons a refusal lists.
+const mostReasons = 20
+
+// green refuses while there is work to do, or somebody works or waits. It names everything that stands in the way.
+func (d *decision) green() error {
+	var reasons []string
+	say := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
+	for i := range d.tasks {
+		switch t := &d.tasks[i]; {
+		case t.GivenUp():
+			say("%s failed: %s", t.label(), clipTo(t.Failure, 200))
+		case t.Status == InProgress:
+			say("%s works on %s", t.Owner, t.label())
+		case t.Status == Pending:
+			say("%s is open", t.label())
+		}
+	}
+	for i := range d.members {
+		m := &d.members[i]
+		if !m.Status.Running() || m == d.actor {
+			continue
+		}
+		switch own := m.Agent == External; {
+		case m.Setbacks > 0 || m.RetryAt != 0:
+			say("%s has trouble: %s", m.Name, clipTo(m.Summary, 200))
+		case m.Plan.State == "submitted":
+			say("the plan of %s waits for an answer (%s)", m.Name, m.Plan.Request)
+		case m.Handover != "":
+			say("a fresh session is to go on for %s", m.Name)
+		case own: // what it does is in its tasks
+		case m.Status == Blocked:
+			say("%s is blocked: %s", m.Name, clipTo(m.Summary, 200))
+		case m.Status == Active:
+			say("%s works", m.Name)
+		case m.Status == Spawning && m.Host != "":
+			say("%s is starting", m.Name)
+		case m.Host != "" && d.wakes(m):
+			say("%s has mail that it was not given yet", m.Name)
+		}
+	}
+	for _, p := range d.permissions {
+		say("%s waits for a permission (%s)", p.Member, p.Request)
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	if more := len(reasons) - mostReasons; more > 0 {
+		reasons = append(reasons[:mostReasons], fmt.Sprintf("and %d more", more))
+	}
+	return refuse(NotReady, "team %s is not ready to be consolidated: %s", d.team.Name, strings.Join(reasons, "; "))
+}
+
+// reports checks that the actor may report of that attempt, and that it is at one of the steps.
+func (d *decision) reports(attempt int64, at ...Step) error {
+	if err := d.leads("consolidate the team"); err != nil {
+		return err
+	}
+	c := &d.team.Consolidation
+	if c.Attempt != attempt || !c.Open() {
+		return refuse(Conflict, "consolidation %d of team %s is not under way", attempt, d.team.Name)
+	}
+	if !slices.Contains(at, c.Step) {
+		return refuse(Conflict, "consolidation %d of team %s is at the step %q by now", attempt, d.team.Name, c.Step)
+	}
+	return nil
+}
+
+// ReportMerged says that what members did in worktrees of their own is home.
+type ReportMerged struct {
+	Attempt int64
+	Members []string
+}
+
+func (b *ReportMerged) decide(d *decision) error {
+	if err := d.reports(b.Attempt, Began); err != nil {
+		return err
+	}
+	for _, name := range b.Members {
+		if _, err := d.known(name); err != nil {
+			return err
+		}
+	}
+	d.emit(&WorktreesMerged{Attempt: b.Attempt, Members: b.Members})
+	return nil
+}
+
+// ReportStaged says which tree is to be committed on which commit; "" for none. When what was staged has changed since, it is said again.
+type ReportStaged struct {
+	Attempt      int64
+	Parent, Tree string
+	Files        int64
+}
+
+func (b *ReportStaged) decide(d *decision) error {
+	if err := d.reports(b.Attempt, Merged, Staged); err != nil {
+		return err
+	}
+	if err := d.green(); err != nil { // somebody may have begun something since
+		return err
+	}
+	if err := limit(text{"id of the commit", b.Parent, MaxSubject}, text{"id of the tree", b.Tree, MaxSubject}); err != nil {
+		return err
+	}
+	if b.Files < 0 || b.Tree == "" && b.Files > 0 || d.team.Consolidation.NoCommit && b.Tree != "" {
+		return refuse(Invalid, "%d files in the tree %q cannot be committed", b.Files, brief(b.Tree))
+	}
+	d.emit(&WorkStaged{Attempt: b.Attempt, Parent: b.Parent, Tree: b.Tree, Files: b.Files})
+	return nil
+}
+
+// ReportCheck says how a check of the staged work ended. The first one that fails is the end of the attempt: the team goes on, and its lead is told.
+type ReportCheck struct {
+	Attempt int64
+	Check   string
+	Millis  int64
+	Failure string // how it ended, "" for a check that passed
+	Output  string
+	Left    []Fact // see [AbandonConsolidation]
+}
+
+func (b *ReportCheck) decide(d *decision) error {
+	if err := d.reports(b.Attempt, Staged); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(d.team.Checks, func(c Check) bool { return c.Name == b.Check }) {
+		return refuse(NotFound, "team %s has no check %q", d.team.Name, brief(b.Check))
+	}
+	if b.Millis < 0 {
+		return refuse(Invalid, "a check takes no less than no time")
+	}
+	if b.Failure == "" {
+		if !slices.Contains(d.team.Consolidation.Passed, b.Check) {
+			d.emit(&CheckPassed{Attempt: b.Attempt, Check: b.Check, Millis: b.Millis})
+		}
+		return nil
+	}
+	output := clipTo(b.Output, MaxOutput)
+	d.emit(&CheckFailed{Attempt: b.Attempt, Check: b.Check, Millis: b.Millis, Output: output})
+	reason := fmt.Sprintf("the check %s failed: %s", b.Check, b.Failure)
+	return d.abandon(b.Left, reason, reason+". Nothing was committed, and the team goes on. What the check said:\n"+output)
+}
+
+// abandon ends the attempt and lets the team go on.
+func (d *decision) abandon(left []Fact, reason, words string) error {
+	if err := (&Base{Dirty: left}).check(); err != nil {
+		return err
+	}
+	d.emit(&ConsolidationAbandoned{Attempt: d.team.Consolidation.Attempt, Reason: clipTo(reason, MaxSubject), Left: left})
+	d.emit(&TeamStatusChanged{Status: TeamActive, Reason: clipTo(reason, MaxSubject)})
+	d.tell(d.team.Lead, TypeSystem, "", "The consolidation was given up: %s", words)
+	return nil
+}
+
+// ReportMade says which commit is to be HEAD, now that all checks passed; "" when there is nothing to commit. From here on the attempt is only finished.
+type ReportMade struct {
+	Attempt int64
+	Commit  string
+}
+
+func (b *ReportMade) decide(d *decision) error {
+	if err := d.reports(b.Attempt, Staged); err != nil {
+		return err
+	}
+	if err := d.green(); err != nil {
+		return err
+	}
+	c := &d.team.Consolidation
+	for _, check := range d.team.Checks {
+		if !slices.Contains(c.Passed, check.Name) {
+			return refuse(NotReady, "the check %s has not passed yet", check.Name)
+		}
+	}
+	if err := limit(text{"id of the commit", b.Commit, MaxSubject}); err != nil {
+		return err
+	}
+	if (b.Commit == "") != (c.Tree == "") {
+		return refuse(Invalid, "the commit %q does not go with the tree %q", brief(b.Commit), c.Tree)
+	}
+	d.emit(&CommitMade{Attempt: b.Attempt, Commit: b.Commit})
+	return nil
+}
+
+// ReportConsolidated says that HEAD names the commit. The team is complete with that.
+type ReportConsolidated struct{ Attempt int64 }
+
+func (b *ReportConsolidated) decide(d *decision) error {
+	if err := d.reports(b.Attempt, Made); err != nil {
+		return err
+	}
+	d.emit(&TeamConsolidated{Attempt: b.Attempt}, &TeamStatusChanged{Status: TeamComplete})
+	d.stopEverybody("the team is complete")
+	return nil
+}
+
+// AbandonConsolidation gives the attempt up: nothing is committed, and the team goes on. An attempt whose commit was made is given up only when that
+// cannot become HEAD any more.
+type AbandonConsolidation struct {
+	Attempt int64
+	Reason  string
+	// Left is what differs from the last commit and is nobody's work: files that checks made, or changed.
+	Left []Fact
+}
+
+func (b *AbandonConsolidation) decide(d *decision) error {
+	if err := d.reports(b.Attempt, Began, Merged, Staged, Made); err != nil {
+		return err
+	}
+	if err := limit(text{"reason", b.Reason, MaxText}); err != nil {
+		return err
+	}
+	return d.abandon(b.Left, b.Reason, b.Reason)
+}

@@ -1,0 +1,115 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Move is a step that a team or a member may take in its life, and when it does.
+type Move[S ~string] struct {
+	From S // "" for what was not there before
+	To   S
+	When string
+}
+
+// TeamMoves are all the moves of a team. Decide allows no other.
+var TeamMoves = []Move[TeamStatus]{
+	{"", TeamPending, "it is created"},
+	{TeamPending, TeamActive, "the first teammate is spawned"},
+	{TeamActive, TeamConsolidating, "it is to end: nothing new is begun"},
+	{TeamConsolidating, TeamActive, "a check failed, or there is more to do"},
+	{TeamConsolidating, TeamComplete, "every check passed and the work is committed; or the lead ends it"},
+	{TeamPending, TeamComplete, "the lead ends it"},
+	{TeamActive, TeamComplete, "the lead ends it"},
+	{TeamPending, TeamAborted, "it is given up"},
+	{TeamActive, TeamAborted, "it is given up"},
+	{TeamConsolidating, TeamAborted, "it is given up"},
+}
+
+// Phase is what a member does as people see it: its status, or what follows from that while nobody leads.
+type Phase string
+
+// The phases that are no statuses.
+const (
+	Zombie  Phase = "zombie"  // it goes on with its task, and with nothing new, because nobody leads
+	Resting Phase = "resting" // nobody leads, and it has no session
+)
+
+// MemberMoves are all the moves of a member.
+var MemberMoves = func() []Move[Phase] {
+	var all []Move[Phase]
+	add := func(when string, to Phase, from ...Phase) {
+		for _, f := range from {
+			all = append(all, Move[Phase]{f, to, when})
+		}
+	}
+	const (
+		spawning, active, idle, blocked    = Phase(Spawning), Phase(Active), Phase(Idle), Phase(Blocked)
+		shuttingDown, stopped, failed, new = Phase(ShuttingDown), Phase(Stopped), Phase(Failed), Phase("")
+	)
+	add("it is added", spawning, new)
+	add("it is added, and external", active, new)
+	add("it is added while nobody leads", Resting, new)
+	add("it is added, external, while nobody leads", Zombie, new)
+	add("its session runs", active, spawning)
+	add("it says so", active, idle, blocked)
+	add("its turn ends", idle, spawning, active, blocked)
+	add("it waits for an answer, or had a trouble", blocked, spawning, active, idle)
+	add("its session is gone", spawning, active, idle, blocked, shuttingDown)
+	add("it agrees to end", shuttingDown, spawning, active, idle, blocked, Zombie, Resting)
+	add("nobody leads any more", Zombie, active, idle, blocked)
+	add("nobody leads any more", Resting, spawning)
+	add("its session runs", Zombie, Resting)
+	add("its session is gone, or has waited for a lead for too long", Resting, Zombie)
+	add("a lead is there again", spawning, Resting)
+	for _, before := range []Phase{active, idle, blocked} {
+		add("a lead is there again", before, Zombie)
+	}
+	add("it ends as it was asked to, or with its team", stopped, spawning, active, idle, blocked, shuttingDown, Zombie, Resting)
+	add("its session ends by itself, for good", failed, spawning, active, idle, blocked, shuttingDown, Zombie, Resting)
+	return all
+}()
+
+// Phase returns what the member does; "" for one that is not there.
+func (s *State) Phase(member string) Phase {
+	m := s.member(member)
+	switch {
+	case m == nil:
+		return ""
+	case !s.orphaned(m) || m.Status == ShuttingDown:
+		return Phase(m.Status)
+	case m.Status == Spawning:
+		return Resting
+	}
+	return Zombie
+}
+
+func allowed[S ~string](moves []Move[S], from, to S) bool {
+	return slices.ContainsFunc(moves, func(m Move[S]) bool { return m.From == from && m.To == to })
+}
+
+// Draw is the moves as a picture of text, a line for those that are made to the same state for the same reason.
+func Draw[S ~string](what string, moves []Move[S]) string {
+	type line struct {
+		from     []string
+		to, when string
+	}
+	var lines []line
+	left, right := 0, 0
+	for _, m := range moves {
+		i := slices.IndexFunc(lines, func(l line) bool { return l.to == string(m.To) && l.when == m.When })
+		if i < 0 {
+			i = len(lines)
+			lines = append(lines, line{to: string(m.To), when: m.When})
+		}
+		lines[i].from = append(lines[i].from, string(m.From))
+		left, right = max(left, len(strings.Join(lines[i].from, ", "))), max(right, len(m.To))
+	}
+	var b strings.Builder
+	b.WriteString(what + "\n")
+	for _, l := range lines {
+		fmt.Fprintf(&b, "  %-*s ─▶ %-*s  %s\n", left, strings.Join(l.from, ", "), right, l.to, l.when)
+	}
+	return b.String()
+}

@@ -1,0 +1,110 @@
+package team
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// movesOf remembers where the team and its members are, and checks later that they got where they are then by moves that the tables have.
+func movesOf(s *State) func(*Record) error {
+	was := s.team.Status
+	phases := map[string]Phase{}
+	for i := range s.members {
+		phases[s.members[i].Name] = s.Phase(s.members[i].Name)
+	}
+	return func(r *Record) error {
+		if now := s.team.Status; now != was && !reachable(TeamMoves, was, now, changes(r)) {
+			return fmt.Errorf("the team went from %q to %q, which no move does", was, now)
+		}
+		for i := range s.members {
+			name := s.members[i].Name
+			if now := s.Phase(name); now != phases[name] && !allowed(MemberMoves, phases[name], now) {
+				return fmt.Errorf("%s went from %q to %q, which no move does", name, phases[name], now)
+			}
+		}
+		return nil
+	}
+}
+
+// changes counts how often the team changed its status in the record.
+func changes(r *Record) (n int) {
+	for _, e := range r.Events {
+		if _, ok := e.(*TeamStatusChanged); ok {
+			n++
+		}
+	}
+	return max(n, 1)
+}
+
+func reachable[S ~string](moves []Move[S], from, to S, steps int) bool {
+	if from == to {
+		return true
+	}
+	for _, m := range moves {
+		if steps > 0 && m.From == from && reachable(moves, m.To, to, steps-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// The page shows the tables as they are.
+func TestThePageDrawsTheStates(t *testing.T) {
+	const page = "../../docs/ARCHITECTURE.md"
+	const begin, end = "<!-- states: drawn by internal/team from its tables; go test ./internal/team -run Draws -update -->\n", "<!-- end of states -->"
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(data), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("%s has no place for the states", page)
+	}
+	drawn := "```\n" + Draw("team", TeamMoves) + "\n" + Draw("member", MemberMoves) + "```\n"
+	want := before + begin + drawn + end + after
+	if want == string(data) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s does not draw the states as the code has them; write it anew with -update. They are:\n%s", page, drawn)
+	}
+	if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// No two moves say the same, and every state of the tables can be got to and, but for the last ones, left.
+func TestMovesAreATable(t *testing.T) {
+	checkMoves(t, TeamMoves, TeamComplete, TeamAborted)
+	checkMoves(t, MemberMoves, Phase(Stopped), Phase(Failed))
+}
+
+func checkMoves[S ~string](t *testing.T, moves []Move[S], last ...S) {
+	t.Helper()
+	seen, from, to := map[[2]S]bool{}, map[S]bool{"": true}, map[S]bool{"": true}
+	for _, m := range moves {
+		if seen[[2]S{m.From, m.To}] || m.From == m.To {
+			t.Errorf("%q to %q is there twice, or no move", m.From, m.To)
+		}
+		seen[[2]S{m.From, m.To}], from[m.From], to[m.To] = true, true, true
+	}
+	for _, s := range last {
+		if from[s] {
+			t.Errorf("%q is left", s)
+		}
+		from[s] = true
+	}
+	for s := range to {
+		if !from[s] {
+			t.Errorf("%q is never left", s)
+		}
+	}
+	for s := range from {
+		if !to[s] {
+			t.Errorf("%q is never got to", s)
+		}
+	}
+}
