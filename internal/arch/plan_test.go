@@ -75,6 +75,8 @@ var rooms = []room{
 		"a host is one more actor with a desk; it decides nothing, and knows of agents no more than their contract"},
 	{"resume", []string{"coord", "desk", "heartbeat", "leader", "proc", "team"},
 		"it looks at everything that is left of a team, and touches nothing"},
+	{"consolidate", []string{"coord", "desk", "proc", "show", "team", "worktree"},
+		"it takes the last steps of a team, with git and with the core's leave for each; who asked for that, and what is told to a person, is its caller's affair"},
 	{"claudefs", []string{"journal", "team"},
 		"a projection is a function of the history and the state; whoever has a desk may call it, and it calls nobody"},
 	{"home", []string{"journal", "journal/filejournal", "team"},

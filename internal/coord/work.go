@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cadre/internal/briefing"
+	"cadre/internal/desk"
 	"cadre/internal/proc"
 	"cadre/internal/team"
 	"cadre/internal/worktree"
@@ -22,7 +23,11 @@ const worktrees = "worktrees" // folder in a team's
 
 // place is the worktree of a member that works in isolation.
 func (h *Host) place(t team.Team, member string) worktree.Place {
-	return worktree.Place{Repo: t.Dir, Dir: filepath.Join(filepath.Dir(h.Hosts), worktrees, member), Branch: briefing.Branch(t.Name, member)}
+	return place(t, filepath.Dir(h.Hosts), member)
+}
+
+func place(t team.Team, dir, member string) worktree.Place {
+	return worktree.Place{Repo: t.Dir, Dir: filepath.Join(dir, worktrees, member), Branch: briefing.Branch(t.Name, member)}
 }
 
 func workOf(member, teamName string) string { return "Work of " + member + " in team " + teamName }
@@ -32,18 +37,32 @@ func (h *Host) bringHome(m team.Member) {
 	if m.Isolation != team.Worktree {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), workTime)
+	if err := BringHome(context.Background(), h.Desk, h.Procs, filepath.Dir(h.Hosts), m.Name, h.Log); err != nil {
+		h.Log(err.Error())
+	}
+}
+
+// BringHome does so for a member whose session is over, of the team whose folder dir is. Where there is no worktree it does nothing.
+func BringHome(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, member string, log func(string)) error {
+	ctx, cancel := context.WithTimeout(ctx, workTime)
 	defer cancel()
-	t := h.Desk.Team()
-	p := h.place(t, m.Name)
-	result, err := worktree.Finish(ctx, h.Procs, p, workOf(m.Name, t.Name))
+	t := d.Team()
+	p := place(t, dir, member)
+	result, err := worktree.Finish(ctx, procs, p, workOf(member, t.Name))
 	if err != nil {
-		h.Log("the worktree of " + m.Name + " stays where it is: " + err.Error())
+		log("the worktree of " + member + " stays where it is: " + err.Error())
 		result = worktree.Result{Left: err.Error()}
 	}
-	if result.Left != "" {
-		h.toMerge(ctx, p, fmt.Sprintf("The work of %s is on the branch %s and could not be merged into %s:\n%s", m.Name, p.Branch, t.Dir, result.Left))
+	if result.Left == "" {
+		return nil
 	}
+	return toMerge(ctx, d, p, fmt.Sprintf("The work of %s is on the branch %s and could not be merged into %s:\n%s", member, p.Branch, t.Dir, result.Left))
+}
+
+// Worktree reports whether the member of the team whose folder dir is has a worktree.
+func Worktree(dir, member string) bool {
+	_, err := os.Stat(filepath.Join(dir, worktrees, member))
+	return err == nil
 }
 
 // keepWork leaves what a member did in its worktree on its branch, if it has ended without being asked to. Half a work is not merged by itself.
@@ -69,7 +88,9 @@ func (h *Host) keepWork(m team.Member) {
 	case err != nil:
 		h.Log("the worktree of " + m.Name + " stays where it is: " + err.Error())
 	case kept != "" && !over:
-		h.toMerge(ctx, p, fmt.Sprintf("%s has ended before it was done. What it did is on the branch %s; it is not merged into %s.", m.Name, p.Branch, t.Dir))
+		if err := toMerge(ctx, h.Desk, p, fmt.Sprintf("%s has ended before it was done. What it did is on the branch %s; it is not merged into %s.", m.Name, p.Branch, t.Dir)); err != nil {
+			h.Log(err.Error())
+		}
 	case kept != "":
 		h.Log("what " + m.Name + " did is on the branch " + kept)
 	}
@@ -81,12 +102,13 @@ func (h *Host) isolates(ctx context.Context) error {
 }
 
 // toMerge puts a branch that was left on the list, for the lead.
-func (h *Host) toMerge(ctx context.Context, p worktree.Place, why string) {
-	t := h.Desk.Team()
-	_, err := h.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "Merge the branch " + p.Branch, Owner: t.Lead, Priority: "high", Description: why}})
+func toMerge(ctx context.Context, d *desk.Desk, p worktree.Place, why string) error {
+	t := d.Team()
+	_, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "Merge the branch " + p.Branch, Owner: t.Lead, Priority: "high", Description: why}})
 	if err != nil {
-		h.Log("not on the task list, that " + p.Branch + " is to be merged: " + err.Error())
+		return fmt.Errorf("not on the task list, that %s is to be merged: %w", p.Branch, err)
 	}
+	return nil
 }
 
 // KeepWork leaves what members did in the worktrees of a team on their branches. It is for a team that nobody runs any more, before its folder goes away.

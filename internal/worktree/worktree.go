@@ -17,12 +17,14 @@
 //   - Finish and Leave lose nothing: what was not committed is committed first, wherever the member went in its worktree, and a branch that does not
 //     merge cleanly stays as it is, with the merge undone.
 //   - One merge at a time goes into a repository, whichever process asks for it.
+//   - Killed in a merge, what the person has not committed is as it was, and the next Finish finishes it.
 package worktree
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -217,6 +219,7 @@ func Leave(ctx context.Context, procs *proc.Register, dir, branch, message strin
 type tree struct {
 	git           // in its top
 	common string // the repository's own folder
+	own    string // that of the worktree in there
 }
 
 // open finds the worktree that dir is in. It takes no other work tree for one.
@@ -230,11 +233,41 @@ func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err er
 	if len(parts) != 3 || parts[1] == parts[2] {
 		return tree{}, fmt.Errorf("%s is no git worktree of its own any more", dir)
 	}
-	return tree{git{procs: procs, dir: parts[0]}, parts[1]}, nil
+	return tree{git{procs: procs, dir: parts[0]}, parts[1], parts[2]}, nil
+}
+
+// staleLock is how old a lock gets that a living git holds in a worktree whose member has ended.
+const staleLock = 2 * time.Second
+
+// unlock removes the locks that a git which was killed left in the worktree and on its branch. Its member has ended, so nobody else is at work there for long.
+func (t tree) unlock(ctx context.Context, branch string) error {
+	waiting, cancel := context.WithTimeout(ctx, staleLock)
+	defer cancel()
+	for _, lock := range []string{filepath.Join(t.own, "index.lock"), filepath.Join(t.own, "HEAD.lock"), filepath.Join(t.common, "refs", "heads", filepath.FromSlash(branch)+".lock")} {
+		for {
+			if _, err := os.Lstat(lock); errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			select {
+			case <-waiting.Done():
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if err := os.Remove(lock); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return err
+				}
+			case <-time.After(lockPause):
+			}
+		}
+	}
+	return nil
 }
 
 // save commits what is not committed, and moves the branch to where the member got. Where that does not follow the branch, strayed says what has the rest.
 func (t tree) save(ctx context.Context, branch, message string) (strayed string, err error) {
+	if err := t.unlock(ctx, branch); err != nil {
+		return "", err
+	}
 	left, err := t.run(ctx, "status", "--porcelain")
 	if err != nil {
 		return "", err
@@ -276,42 +309,6 @@ func (t tree) remove(ctx context.Context, home git, branch string, merged bool) 
 	}
 	_, err := home.run(ctx, "branch", "--quiet", "-D", branch)
 	return err
-}
-
-// merge merges the branch into the one that is checked out in home. Two merges at once would take each other's conflicts for their own.
-func merge(ctx context.Context, home git, common, branch, message string) (Result, error) {
-	unlock, err := alone(ctx, filepath.Join(common, "cadre.lock"))
-	if err != nil {
-		return Result{}, err
-	}
-	defer unlock()
-	ahead, err := home.run(ctx, "rev-list", "--count", "HEAD.."+branch)
-	if err != nil {
-		return Result{}, err
-	}
-	if ahead == "0" {
-		return Result{}, nil
-	}
-	if _, err := home.run(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
-		return Result{Left: "no branch is checked out in " + home.dir}, nil
-	}
-	if _, err := home.run(ctx, "rev-parse", "--verify", "--quiet", "MERGE_HEAD"); err == nil {
-		return Result{Left: "somebody is in the middle of a merge in " + home.dir}, nil
-	}
-	_, failure := home.run(ctx, "merge", "--quiet", "--no-ff", "--no-verify", "-m", message, branch)
-	if failure == nil {
-		return Result{Merged: true}, nil
-	}
-	why := failure.Error()
-	if conflicts, err := home.run(ctx, "diff", "--name-only", "--diff-filter=U"); err == nil && conflicts != "" {
-		why = "conflicts in " + strings.ReplaceAll(conflicts, "\n", ", ")
-	}
-	if _, err := home.run(ctx, "rev-parse", "--verify", "--quiet", "MERGE_HEAD"); err == nil {
-		if _, err := home.run(ctx, "merge", "--abort"); err != nil {
-			return Result{}, fmt.Errorf("a merge of %s into %s was begun and cannot be undone: %w", branch, home.dir, err)
-		}
-	}
-	return Result{Left: why}, nil
 }
 
 // alone waits for the lock.
@@ -363,28 +360,35 @@ func (g git) output(ctx context.Context, args ...string) (string, error) {
 }
 
 func (g git) try(ctx context.Context, args []string) (string, error) {
+	var out proc.Capture
+	_, err := g.exec(ctx, nil, &out, args)
+	return out.String(), err
+}
+
+// exec also returns the exit status, of a git that was not ended by a signal.
+func (g git) exec(ctx context.Context, input []byte, out io.Writer, args []string) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git %s took longer than %s", args[0], gitTimeout))
 	defer cancel()
-	var out, errs proc.Capture
+	var errs proc.Capture
 	// No hook of the repository runs: these commits and checkouts are cadre's, not the person's. A name to commit under may be missing in CI.
 	all := append([]string{"git", "-C", g.dir, "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false"}, args...)
 	env := append(ours(os.Environ()), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C", "GIT_EDITOR=true")
 	env = append(env, g.env...)
-	if os.Getenv("GIT_AUTHOR_NAME") == "" && (args[0] == "commit" || args[0] == "merge") && !g.identified(ctx) {
+	if os.Getenv("GIT_AUTHOR_NAME") == "" && (args[0] == "commit" || args[0] == "commit-tree") && !g.identified(ctx) {
 		env = append(env, "GIT_AUTHOR_NAME=cadre", "GIT_AUTHOR_EMAIL=cadre@localhost", "GIT_COMMITTER_NAME=cadre", "GIT_COMMITTER_EMAIL=cadre@localhost")
 	}
-	exit, err := g.procs.Run(ctx, proc.Cmd{Args: all, Env: env, Stdout: &out, Stderr: &errs}, proc.Ladder{})
+	exit, err := g.procs.Run(ctx, proc.Cmd{Args: all, Env: env, Input: input, Stdout: out, Stderr: &errs}, proc.Ladder{})
 	if err != nil {
-		return "", err
+		return -1, err
 	}
 	if exit.Code != 0 {
 		words := strings.TrimSpace(errs.String())
 		if words == "" {
 			words = exit.String()
 		}
-		return out.String(), fmt.Errorf("git %s: %s", args[0], words)
+		return exit.Code, fmt.Errorf("git %s: %s", args[0], words)
 	}
-	return out.String(), nil
+	return 0, nil
 }
 
 // ours is an environment in which git means the repository that it is told, whatever the caller, a hook of git say, is just working on. Who commits, and

@@ -418,3 +418,84 @@ func TestDiff(t *testing.T) {
 		t.Errorf("below a folder:\n%s", patch)
 	}
 }
+
+// What a merge that was killed left behind is no hindrance to the next one, and what the person has not committed is as it was.
+func TestKilledMerge(t *testing.T) {
+	for name, left := range map[string]func(r *repository){
+		"the work tree was half written": func(r *repository) {
+			r.write(r.place.Repo, "new.txt", "ann's\n")
+			r.write(r.place.Repo, "a.txt", "ann's\n")
+		},
+		"the index was written too": func(r *repository) {
+			r.write(r.place.Repo, "new.txt", "ann's\n")
+			r.write(r.place.Repo, "a.txt", "ann's\n")
+			r.git("add", "new.txt", "a.txt")
+		},
+		"the index was held": func(r *repository) {
+			ours, lock := filepath.Join(r.place.Repo, ".git", "cadre-index-merge"), filepath.Join(r.place.Repo, ".git", "index.lock")
+			r.write(r.place.Repo, ".git/cadre-index-merge", "")
+			if err := os.Link(ours, lock); err != nil {
+				r.t.Fatal(err)
+			}
+		},
+		"the worktree was locked": func(r *repository) {
+			r.write(r.git("-C", r.place.Dir, "rev-parse", "--path-format=absolute", "--git-dir"), "index.lock", "")
+			r.write(filepath.Join(r.place.Repo, ".git", "refs", "heads", "cadre"), "demo@ann.lock", "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepository(t)
+			r.commit("b.txt", "one\n")
+			r.commit("a.txt", "one\n")
+			dir := r.add()
+			r.write(dir, "a.txt", "ann's\n")
+			r.write(dir, "new.txt", "ann's\n")
+			r.write(r.place.Repo, "b.txt", "the person's\n")
+			r.write(r.place.Repo, "staged.txt", "the person's\n")
+			r.git("add", "staged.txt")
+			left(r)
+			if result := r.finish(); !result.Merged || result.Left != "" {
+				t.Errorf("%+v", result)
+			}
+			if status := r.git("status", "--porcelain"); status != "M b.txt\nA  staged.txt" { // without its first space
+				t.Errorf("the work tree: %s", status)
+			}
+			if got := r.git("show", "HEAD:a.txt", "HEAD:new.txt", "HEAD:b.txt"); got != "ann's\nann's\none" {
+				t.Errorf("merged is %q", got)
+			}
+			if locks, _ := filepath.Glob(filepath.Join(r.place.Repo, ".git", "*index*")); len(locks) != 1 {
+				t.Errorf("left: %v", locks)
+			}
+		})
+	}
+}
+
+// What is in the way of a merge is told, and neither the work tree nor the index changes.
+func TestInTheWay(t *testing.T) {
+	for name, c := range map[string]struct{ file, says string }{
+		"a change":       {"a.txt", "a.txt"},
+		"a file unknown": {"new.txt", "new.txt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepository(t)
+			r.commit("a.txt", "one\n")
+			r.commit("b.txt", "one\n")
+			dir := r.add()
+			r.write(dir, "a.txt", "ann's\n")
+			r.write(dir, "b.txt", "ann's\n")
+			r.write(dir, "new.txt", "ann's\n")
+			r.write(r.place.Repo, c.file, "the person's\n")
+			r.write(r.place.Repo, "b.txt", "ann's\n") // the same as hers, by chance
+			before := r.git("status", "--porcelain") + r.git("ls-files", "--stage")
+			if result := r.finish(); result.Merged || !strings.Contains(result.Left, c.says) {
+				t.Errorf("%+v", result)
+			}
+			if after := r.git("status", "--porcelain") + r.git("ls-files", "--stage"); after != before {
+				t.Errorf("it was\n%s\nand is\n%s", before, after)
+			}
+			if text, err := os.ReadFile(filepath.Join(r.place.Repo, c.file)); string(text) != "the person's\n" {
+				t.Errorf("%s is %q, %v", c.file, text, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Index is the index of a work tree while nobody else changes it. It is held as git holds it, by a file index.lock beside it; but that is a link to a file
+// of a name of ours, so that a lock that a kill left behind is known again, and taken away. What a git that was killed leaves, only a person may remove.
+type Index struct{ path, lock, ours, next string }
+
+// HoldIndex waits for the index and holds it. dir is the repository's folder for the work tree, and mark tells this use from all others that may be under way
+// in it: a mark is used by one process at a time.
+func HoldIndex(ctx context.Context, dir, path, mark string) (*Index, error) {
+	ours := filepath.Join(dir, "cadre-index-"+mark)
+	i := &Index{path: path, lock: path + ".lock", ours: ours, next: ours + ".new"}
+	f, err := os.OpenFile(ours, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	f.Close()
+	if err := i.take(ctx); err != nil {
+		return nil, errors.Join(err, os.Remove(ours))
+	}
+	for _, left := range []string{i.next, i.next + ".lock"} {
+		if err := os.Remove(left); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			i.Release()
+			return nil, err
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(i.next, data, 0o644)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		i.Release()
+		return nil, err
+	}
+	return i, nil
+}
+
+// take links our file to the lock, when that is free or was ours already.
+func (i *Index) take(ctx context.Context) error {
+	waiting, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	for {
+		err := os.Link(i.ours, i.lock)
+		if err != nil && !errors.Is(err, fs.ErrExist) { // a disk without links: after a kill a person has to remove it
+			var f *os.File
+			if f, err = os.OpenFile(i.lock, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
+				err = f.Close()
+			}
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		mine, err := os.Stat(i.ours)
+		if err != nil {
+			return err
+		}
+		if held, err := os.Stat(i.lock); err == nil && os.SameFile(mine, held) {
+			return nil
+		}
+		select {
+		case <-waiting.Done():
+			return fmt.Errorf("another git command holds %s; if none is at work there, remove that file and try again", i.lock)
+		case <-time.After(lockPause):
+		}
+	}
+}
+
+// Next is the file to change, with GIT_INDEX_FILE: a copy of the index.
+func (i *Index) Next() string { return i.next }
+
+// Install puts the copy in the place of the index.
+func (i *Index) Install() error { return os.Rename(i.next, i.path) }
+
+// Release lets go of the index. What was not installed is gone.
+func (i *Index) Release() {
+	os.Remove(i.next)
+	os.Remove(i.lock)
+	os.Remove(i.ours) // last: by this name the lock is known to be ours
+}

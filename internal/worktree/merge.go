@@ -1,0 +1,163 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// merge merges the branch into the one that is checked out in home. Two merges at once would take each other's conflicts for their own.
+//
+// It is made of steps of which each can be done again, because git merge is not: what that does to files that are not committed, a kill in its middle does not
+// bring back.
+func merge(ctx context.Context, home git, common, branch, message string) (Result, error) {
+	unlock, err := alone(ctx, filepath.Join(common, "cadre.lock"))
+	if err != nil {
+		return Result{}, err
+	}
+	defer unlock()
+	ahead, err := home.run(ctx, "rev-list", "--count", "HEAD.."+branch)
+	if err != nil {
+		return Result{}, err
+	}
+	if ahead == "0" {
+		return Result{}, nil
+	}
+	if _, err := home.run(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
+		return Result{Left: "no branch is checked out in " + home.dir}, nil
+	}
+	if _, err := home.run(ctx, "rev-parse", "--verify", "--quiet", "MERGE_HEAD"); err == nil {
+		return Result{Left: "somebody is in the middle of a merge in " + home.dir}, nil
+	}
+	out, err := home.run(ctx, "rev-parse", "HEAD", branch, "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-path", "index")
+	if err != nil {
+		return Result{}, err
+	}
+	parts := strings.Split(out, "\n")
+	if len(parts) != 5 {
+		return Result{}, fmt.Errorf("git rev-parse says %q", out)
+	}
+	m := merging{git: git{procs: home.procs, dir: parts[2]}, head: parts[0], branch: parts[1], repo: parts[3], index: parts[4]}
+	if left, err := m.join(ctx); left != "" || err != nil {
+		return Result{Left: left}, err
+	}
+	if left, err := m.checkOut(ctx); left != "" || err != nil {
+		return Result{Left: left}, err
+	}
+	commit, err := m.run(ctx, "commit-tree", m.tree, "-p", m.head, "-p", m.branch, "-m", message)
+	if err != nil {
+		return Result{}, err
+	}
+	if _, moved := m.run(ctx, "update-ref", "-m", "cadre: merge "+branch, "HEAD", commit, m.head); moved != nil {
+		if _, err := m.run(ctx, "read-tree", "-m", "-u", m.tree, m.head); err != nil {
+			return Result{}, fmt.Errorf("%w; and what was checked out of %s cannot be taken back: %w", moved, branch, err)
+		}
+		return Result{Left: moved.Error()}, nil
+	}
+	return Result{Merged: true}, nil
+}
+
+// merging is a merge under way, in the top of the work tree.
+type merging struct {
+	git
+	head, branch string // commits
+	repo, index  string // the repository's folder for this work tree, and the file
+	tree         string // of both
+}
+
+// join makes the tree of both, touching nothing, or says why there is none.
+func (m *merging) join(ctx context.Context) (left string, err error) {
+	var out bytes.Buffer
+	code, err := m.exec(ctx, nil, &out, []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", m.head, m.branch})
+	names := strings.Split(strings.TrimRight(out.String(), "\x00"), "\x00")
+	switch {
+	case err == nil:
+		m.tree = names[0]
+		return "", nil
+	case code == 1 && len(names) > 1:
+		return "conflicts in " + strings.Join(names[1:], ", "), nil
+	case strings.Contains(err.Error(), "usage:"):
+		return "this git cannot merge without touching files; it takes git 2.38 or newer, or merge it yourself", nil
+	case code > 0:
+		return err.Error(), nil // histories that have nothing in common, say
+	}
+	return "", err
+}
+
+// checkOut brings what the tree changes into the work tree and the index, or nothing at all and says why. What is not committed stays as it is.
+func (m *merging) checkOut(ctx context.Context) (left string, err error) {
+	there, err := m.there(ctx)
+	if err != nil {
+		return "", err
+	}
+	index, err := HoldIndex(ctx, m.repo, m.index, "merge")
+	if err != nil {
+		return "", err
+	}
+	defer index.Release()
+	next := *m
+	next.env = append(next.env, "GIT_INDEX_FILE="+index.Next())
+	if len(there) > 0 {
+		if _, err := next.exec(ctx, there, io.Discard, []string{"update-index", "-z", "--index-info"}); err != nil {
+			return "", err
+		}
+	}
+	next.run(ctx, "update-index", "-q", "--refresh") // it fails when anything differs
+	if _, err := next.run(ctx, "read-tree", "-n", "-m", "-u", m.head, m.tree); err != nil {
+		if ctx.Err() != nil {
+			return "", err
+		}
+		return err.Error(), nil
+	}
+	if _, err := next.run(ctx, "read-tree", "-m", "-u", m.head, m.tree); err != nil {
+		return "", err
+	}
+	return "", index.Install()
+}
+
+// there is what the work tree has already as the tree has it, because a merge before this one was cut off: entries for the index.
+func (m *merging) there(ctx context.Context) ([]byte, error) {
+	var out bytes.Buffer
+	if _, err := m.exec(ctx, nil, &out, []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", m.head, m.tree}); err != nil {
+		return nil, err
+	}
+	type change struct{ mode, id, path string }
+	var changes []change
+	var paths bytes.Buffer
+	parts := strings.Split(out.String(), "\x00")
+	for i := 0; i+1 < len(parts); i += 2 {
+		fields := strings.Fields(strings.TrimPrefix(parts[i], ":"))
+		if len(fields) != 5 {
+			return nil, fmt.Errorf("git diff-tree says %.80q", parts[i])
+		}
+		path := parts[i+1]
+		info, err := os.Lstat(filepath.Join(m.dir, filepath.FromSlash(path)))
+		if err != nil || !info.Mode().IsRegular() || strings.ContainsAny(path, "\n\"") {
+			continue
+		}
+		changes = append(changes, change{fields[1], fields[3], path})
+		paths.WriteString(path + "\n")
+	}
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	out.Reset()
+	if _, err := m.exec(ctx, paths.Bytes(), &out, []string{"hash-object", "--stdin-paths"}); err != nil {
+		return nil, err
+	}
+	ids := strings.Fields(out.String())
+	if len(ids) != len(changes) {
+		return nil, fmt.Errorf("git hash-object gave %d ids of %d files", len(ids), len(changes))
+	}
+	var there bytes.Buffer
+	for i, c := range changes {
+		if ids[i] == c.id {
+			fmt.Fprintf(&there, "%s %s\t%s\x00", c.mode, c.id, c.path)
+		}
+	}
+	return there.Bytes(), nil
+}
