@@ -131,7 +131,7 @@ func (b *ReportMerged) decide(d *decision) error {
 	return nil
 }
 
-// ReportStaged says which tree is to be committed on which commit; "" for none. When what was staged has changed since, it is said again.
+// ReportStaged says which tree is to be committed on which commit; "" for none.
 type ReportStaged struct {
 	Attempt      int64
 	Parent, Tree string
@@ -139,7 +139,7 @@ type ReportStaged struct {
 }
 
 func (b *ReportStaged) decide(d *decision) error {
-	if err := d.reports(b.Attempt, Merged, Staged); err != nil {
+	if err := d.reports(b.Attempt, Merged); err != nil {
 		return err
 	}
 	if err := d.green(); err != nil { // somebody may have begun something since

@@ -1,0 +1,409 @@
+package consolidate
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cadre/internal/coord"
+	"cadre/internal/team"
+	"cadre/internal/worktree"
+)
+
+// The team's work is one commit; what was the person's before stays the person's, staged or not.
+func TestOneCommit(t *testing.T) {
+	l := newLab(t)
+	l.write("notes.txt", "the person's, not known to git\n")
+	l.write("b.txt", "the person's change\n")
+	l.write("staged.txt", "the person's, staged\n")
+	l.git("add", "staged.txt")
+	l.write(".gitignore", "*.log\n")
+	l.found(team.Check{Name: "build", Command: "test -f new.txt && ! test -e a.txt"}, team.Check{Name: "index", Command: `GIT_INDEX_FILE="$CADRE_INDEX" git diff --cached --name-only HEAD`})
+	l.write("new.txt", "the team's\n")
+	l.write("dir/deep/ünïcode name.txt", "the team's\n")
+	l.write("build.log", "ignored\n")
+	l.remove("a.txt")
+	parent, index := l.git("rev-parse", "HEAD"), l.git("ls-files", "--stage", "b.txt", "staged.txt", "notes.txt")
+
+	r := l.run()
+	l.want(l.committed(), "D:a.txt", `A:"dir/deep/\303\274n\303\257code`, `name.txt"`, "A:new.txt")
+	if head := l.git("rev-parse", "HEAD"); r.Commit != head || r.Parent != parent || r.Files != 3 || l.git("rev-parse", "HEAD^") != parent {
+		t.Errorf("%+v at %s", r, head)
+	}
+	if branch := l.git("symbolic-ref", "HEAD"); branch != "refs/heads/main" {
+		t.Errorf("HEAD is %s", branch)
+	}
+	if now := l.git("ls-files", "--stage", "b.txt", "staged.txt", "notes.txt"); now != index {
+		t.Errorf("the person's index was\n%s\nand is\n%s", index, now)
+	}
+	if status := l.git("status", "--porcelain"); status != " M b.txt\nA  staged.txt\n?? .gitignore\n?? notes.txt" {
+		t.Errorf("the status is\n%s", status)
+	}
+	message := l.git("log", "-1", "--format=%an <%ae>%n%B")
+	for _, words := range []string{"Ann Example <ann@example.org>\nWork of team demo: Port the parser\n\nTasks:\n- 1 port it (ann)\n\nMembers: lead (external), ann (external)\nChecks: build, index\n\nCadre-Team: T1\nCadre-Consolidation: 1"} {
+		if !strings.Contains(message, words) {
+			t.Errorf("the message is\n%s", message)
+		}
+	}
+	if s := l.desk.Team(); s.Status != team.TeamComplete || s.Consolidation.Step != team.Done {
+		t.Errorf("the team is %+v", s)
+	}
+	l.tidy()
+}
+
+// The record cannot be changed, says what is true, and a later history is not taken for its own.
+func TestRecord(t *testing.T) {
+	l := newLab(t)
+	l.found(team.Check{Name: "build", Command: "true"})
+	l.write("new.txt", "the team's\n")
+	r := l.run()
+	path := filepath.Join(l.folder, RecordFile)
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o400 {
+		t.Fatalf("%v, %v", info, err)
+	}
+	if len(r.Tasks) != 1 || r.Tasks[0] != (Task{"1", "port it", "ann"}) || len(r.Members) != 2 || len(r.Checks) != 1 || r.Seq != l.desk.Seq() || r.By != team.User {
+		t.Errorf("%+v", r)
+	}
+	if ok, err := r.Holds(l.ctx, l.desk); !ok || err != nil {
+		t.Errorf("the record holds: %t, %v", ok, err)
+	}
+	r.Journal = strings.Repeat("0", 64)
+	if ok, _ := r.Holds(l.ctx, l.desk); ok {
+		t.Error("a record of another history holds")
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := l.run(); again.Commit != l.git("rev-parse", "HEAD") || l.commits() != 2 {
+		t.Errorf("consolidated again: %+v, %d commits", again, l.commits())
+	}
+	if after, err := os.ReadFile(path); string(after) != string(before) || err != nil {
+		t.Errorf("the record was\n%s\nand is\n%s, %v", before, after, err)
+	}
+}
+
+func TestNothingToCommit(t *testing.T) {
+	for name, change := range map[string]func(l *lab){
+		"nothing was done":                     func(*lab) {},
+		"the members committed it themselves":  func(l *lab) { l.write("c.txt", "x"); l.git("add", "-A"); l.git("commit", "-qm", "mine") },
+		"it was done and undone":               func(l *lab) { l.write("a.txt", "two\n"); l.write("a.txt", "one\n") },
+		"a repository within it":               func(l *lab) { l.git("init", "-q", "inner"); l.write("inner/x", "y") },
+		"the person's change, committed by it": func(l *lab) { l.write("mine.txt", "x"); l.git("add", "-A"); l.git("commit", "-qm", "mine") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.found(team.Check{Name: "build", Command: "true"})
+			change(l)
+			before := l.scene()
+			if r := l.run(); r.Commit != "" || r.Files != 0 || len(r.Checks) != 1 {
+				t.Errorf("%+v", r)
+			}
+			if after := l.scene(); after != before {
+				t.Errorf("the scene was\n%s\nand is\n%s", before, after)
+			}
+			l.tidy()
+		})
+	}
+}
+
+// A file that had changes before the team, and was changed since, is nobody's to commit; unless it is included.
+func TestBothChanged(t *testing.T) {
+	l := newLab(t)
+	l.write("a.txt", "the person's\n")
+	l.write("dir/x.txt", "the person's\n")
+	l.found()
+	l.write("a.txt", "the person's, and the team's\n")
+	l.write("dir/x.txt", "the person's, and the team's\n")
+	l.write("new.txt", "the team's\n")
+	before, seq := l.scene(), l.desk.Seq()
+	if err := l.refused("a.txt, dir/x.txt", "--include a.txt", "stash"); team.CodeOf(err) != team.NotReady {
+		t.Error(err)
+	}
+	if l.scene() != before || l.desk.Seq() != seq {
+		t.Error("something was changed by what was refused")
+	}
+	o := l.options()
+	o.Include = []string{"nothing.txt"}
+	if _, err := Run(l.ctx, o); team.CodeOf(err) != team.Invalid {
+		t.Error(err)
+	}
+	o.Include = []string{"a.txt", "dir"}
+	if _, err := Run(l.ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.committed(), "M:a.txt", "A:dir/x.txt", "A:new.txt")
+}
+
+// After a failed check all is as it was, the team goes on and its lead knows; and what the check left behind is never committed.
+func TestFailedCheck(t *testing.T) {
+	l := newLab(t)
+	l.write("mine.txt", "the person's\n")
+	l.found(team.Check{Name: "build", Command: "true"}, team.Check{Name: "test", Command: "echo out > cover.out; echo more >> mine.txt; echo FAIL: no; test -e fixed.txt"})
+	l.write("new.txt", "the team's\n")
+	head, index := l.git("rev-parse", "HEAD"), l.git("ls-files", "--stage")
+	err := l.refused("the check test failed: exit status 1")
+	var failed *FailedCheck
+	if !errors.As(err, &failed) || failed.Output != "FAIL: no\n" || team.CodeOf(err) != team.NotReady {
+		t.Errorf("%v: %+v", err, failed)
+	}
+	if l.git("rev-parse", "HEAD") != head || l.git("ls-files", "--stage") != index {
+		t.Error("HEAD or the index changed")
+	}
+	if s := l.desk.Team(); s.Status != team.TeamActive || s.Consolidation.Step != team.Abandoned || s.Consolidation.Failed != "test" {
+		t.Errorf("%+v", s)
+	}
+	var mail []team.Message
+	l.desk.View(func(s *team.State) { mail = s.Inbox("lead") })
+	if len(mail) == 0 || !strings.Contains(mail[len(mail)-1].Body, "FAIL: no") {
+		t.Errorf("the lead has %+v", mail)
+	}
+	l.tidy()
+	l.write("fixed.txt", "")
+	l.write("cover.out", "out\n") // as the check makes it
+	if r := l.run(); r.Attempts != 2 {
+		t.Errorf("%+v", r)
+	}
+	l.want(l.committed(), "A:fixed.txt", "A:new.txt")
+}
+
+func TestChecks(t *testing.T) {
+	for name, c := range map[string]struct {
+		command string
+		says    string
+	}{
+		"is killed":                 {"kill -9 $$", "signal"},
+		"takes too long":            {"exec tail -f /dev/null", "took longer than 1s"},
+		"changes what is staged":    {"echo more >> new.txt", "new.txt was changed while the checks ran"},
+		"removes what is staged":    {"rm new.txt", "new.txt was changed while the checks ran"},
+		"commits":                   {"git -c core.hooksPath=/dev/null commit -q --allow-empty -m mine", "HEAD was moved"},
+		"leaves a merge under way":  {"git rev-parse HEAD > .git/MERGE_HEAD", "in the middle of a merge"},
+		"gives the team more to do": {"printf x > more", "task 2 (more) is open"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.found(team.Check{Name: "test", Command: c.command, Seconds: 1})
+			l.write("new.txt", "the team's\n")
+			o := l.options()
+			o.at = func(point string) {
+				if _, err := os.Stat(filepath.Join(l.project, "more")); err == nil && point == "check" {
+					l.do("lead", &team.CreateTask{Subject: "more"})
+				}
+			}
+			_, err := Run(l.ctx, o)
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("%v does not say %q", err, c.says)
+			}
+			if s := l.desk.Team(); s.Status != team.TeamActive || s.Consolidation.Commit != "" {
+				t.Errorf("%+v", s)
+			}
+			l.tidy()
+		})
+	}
+}
+
+// Whoever works or waits is named, and so is what git is in the middle of.
+func TestNotReady(t *testing.T) {
+	l := newLab(t)
+	l.found()
+	l.do("lead", &team.CreateTask{Subject: "another"})
+	l.refused("task 2 (another) is open")
+	l.do("ann", &team.ClaimTask{Task: "2"})
+	l.refused("ann works on task 2")
+	l.do("ann", &team.CompleteTask{Task: "2"})
+	l.git("checkout", "-q", "-b", "topic")
+	l.write("a.txt", "topic\n")
+	l.git("commit", "-qam", "topic")
+	l.git("checkout", "-q", "main")
+	l.write("a.txt", "main\n")
+	l.git("commit", "-qam", "main")
+	l.try("merge", "topic")
+	l.refused("in the middle of a merge")
+	l.git("merge", "--abort")
+	l.run()
+}
+
+// Without a repository, and where git has no commit yet, there are checks all the same.
+func TestRepositories(t *testing.T) {
+	t.Run("none", func(t *testing.T) {
+		l := newLab(t)
+		if err := os.RemoveAll(filepath.Join(l.project, ".git")); err != nil {
+			t.Fatal(err)
+		}
+		l.found(team.Check{Name: "build", Command: "test -f a.txt"})
+		if r := l.run(); r.Commit != "" || len(r.Checks) != 1 {
+			t.Errorf("%+v", r)
+		}
+	})
+	t.Run("none when it began", func(t *testing.T) {
+		l := newLab(t)
+		hidden := filepath.Join(l.folder, "git")
+		if err := os.Rename(filepath.Join(l.project, ".git"), hidden); err != nil {
+			t.Fatal(err)
+		}
+		l.found()
+		if err := os.Rename(hidden, filepath.Join(l.project, ".git")); err != nil {
+			t.Fatal(err)
+		}
+		l.refused("--no-commit")
+		o := l.options()
+		o.NoCommit = true
+		if r, err := Run(l.ctx, o); err != nil || r.Commit != "" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+	t.Run("without a commit", func(t *testing.T) {
+		l := newLab(t)
+		l.git("update-ref", "-d", "HEAD")
+		l.git("rm", "-q", "--cached", "-r", ".")
+		l.remove("a.txt")
+		l.found()
+		l.write("new.txt", "the team's\n")
+		if r := l.run(); r.Parent != "" || l.commits() != 1 {
+			t.Errorf("%+v", r)
+		}
+		l.want(l.committed(), "A:new.txt")
+	})
+	t.Run("HEAD is no branch", func(t *testing.T) {
+		l := newLab(t)
+		l.git("checkout", "-q", "--detach")
+		l.found()
+		l.write("new.txt", "the team's\n")
+		if r := l.run(); r.Commit != l.git("rev-parse", "HEAD") || l.git("rev-parse", "main") != r.Parent {
+			t.Errorf("%+v", r)
+		}
+	})
+	t.Run("in a folder of it, and in a worktree", func(t *testing.T) {
+		l := newLab(t)
+		l.git("worktree", "add", "-q", "-b", "side", "../side")
+		top := l.project
+		l.project = filepath.Join(filepath.Dir(top), "side")
+		l.write("sub/x.txt", "\n")
+		l.project = filepath.Join(l.project, "sub")
+		l.found()
+		l.write("../b.txt", "the team's\n")
+		l.write("new.txt", "the team's\n")
+		l.run()
+		l.want(l.committed(), "M:b.txt", "A:sub/new.txt")
+		if status := l.git("status", "--porcelain"); status != "?? x.txt" && status != "?? sub/x.txt" {
+			t.Errorf("the status is\n%s", status)
+		}
+		l.project = top
+		if l.git("status", "--porcelain") != "" || l.commits() != 1 {
+			t.Error("the other work tree changed")
+		}
+	})
+}
+
+// What becomes something else, keeps its kind: a file a folder, a folder a file, a link, a program.
+func TestKinds(t *testing.T) {
+	l := newLab(t)
+	l.write("dir/x.txt", "x\n")
+	l.write("run.sh", "#!/bin/sh\n")
+	l.git("add", "-A")
+	l.git("commit", "-qm", "more")
+	link := func(to, name string) {
+		if err := os.Symlink(to, filepath.Join(l.project, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("nowhere", "mine")
+	l.found()
+	l.remove("dir/x.txt")
+	l.remove("dir")
+	l.write("dir", "a file now\n")
+	l.remove("a.txt")
+	l.write("a.txt/deep", "a folder now\n")
+	link("elsewhere", "link")
+	if err := os.Chmod(filepath.Join(l.project, "run.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l.write("crlf.txt", "a\r\nb\r\n")
+	l.git("config", "core.autocrlf", "input")
+	l.run()
+	l.want(l.committed(), "D:a.txt", "A:a.txt/deep", "A:crlf.txt", "A:dir", "D:dir/x.txt", "A:link", "M:run.sh")
+	if status := l.git("status", "--porcelain"); status != "?? mine" {
+		t.Errorf("the status is\n%s", status)
+	}
+	if text := l.git("cat-file", "-p", "HEAD:crlf.txt"); text != "a\nb" {
+		t.Errorf("crlf.txt is %q", text)
+	}
+}
+
+// What members did in worktrees of their own comes home first; what conflicts is a task for the lead, and nothing is committed before that is done.
+func TestWorktrees(t *testing.T) {
+	l := newLab(t)
+	l.found(team.Check{Name: "build", Command: "test -f hers.txt"})
+	l.do("lead", &team.SpawnMember{Name: "eve", Agent: "claude", Isolation: team.Worktree})
+	place := func(name string) string {
+		dir, err := worktree.Add(l.ctx, l.procs, worktree.Place{Repo: l.project, Dir: filepath.Join(l.folder, "worktrees", name), Branch: "cadre/demo@" + name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	if err := os.WriteFile(filepath.Join(place("eve"), "hers.txt"), []byte("hers\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.write("new.txt", "the team's\n")
+
+	// a second one, whose work conflicts
+	l.do("lead", &team.SpawnMember{Name: "dan", Agent: "claude", Isolation: team.Worktree})
+	if err := os.WriteFile(filepath.Join(place("dan"), "a.txt"), []byte("dan's\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.write("a.txt", "somebody else's\n")
+	l.refused("Merge the branch cadre/demo@dan", "is open")
+	if s := l.desk.Team(); s.Status != team.TeamActive || coord.Worktree(l.folder, "eve") || coord.Worktree(l.folder, "dan") {
+		t.Errorf("%+v", s)
+	}
+	if got := l.git("show", "cadre/demo@dan:a.txt"); got != "dan's" {
+		t.Errorf("on his branch a.txt is %q", got)
+	}
+	for _, name := range []string{"eve", "dan"} {
+		l.desk.View(func(s *team.State) {
+			if m, _ := s.Member(name); m.Status != team.Stopped {
+				t.Errorf("%s is %s", name, m.Status)
+			}
+		})
+	}
+	l.do("lead", &team.CompleteTask{Task: "2", Result: "merged by hand"})
+	l.run()
+	l.want(l.committed(), "M:a.txt", "A:new.txt")
+	l.git("show", "HEAD^:hers.txt")
+}
+
+// A checkpoint that fails is told, and no more; it comes after it is known that the team is ready, and before anything is done.
+func TestCheckpoint(t *testing.T) {
+	l := newLab(t)
+	l.found()
+	o := l.options()
+	var said string
+	steps := []team.Step{}
+	o.Log = func(text string) { said += text }
+	o.Checkpoint = func(context.Context) error {
+		steps = append(steps, l.desk.Team().Consolidation.Step)
+		return errors.New("no room")
+	}
+	if _, err := Run(l.ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	if len(steps) != 1 || steps[0] != team.Began || !strings.Contains(said, "no room") {
+		t.Errorf("%v, %s", steps, said)
+	}
+}
+
+// What nobody can tell apart is not committed.
+func TestUnknownBase(t *testing.T) {
+	l := newLab(t)
+	l.write("bad\xff.txt", "x")
+	l.found()
+	if b := l.desk.Team().Base; !strings.Contains(b.Unknown, "UTF-8") {
+		t.Errorf("%+v", b)
+	}
+	l.refused("UTF-8", "--no-commit")
+}

@@ -1,0 +1,29 @@
+// Package consolidate brings a team to its end: it checks what the team did and commits it.
+//
+// # Authority
+//
+// The package decides what of the work tree is the team's, and how it becomes a commit. Whether the team may be consolidated, and what
+// became of each step, is the core's: every step is a record of the team before the next one is taken. What it touches of the repository is new objects, then the
+// branch that is checked out, then the index, for exactly the paths of the commit. It never touches the work tree, pushes nothing and runs no hooks of the
+// repository; a check of the team may do that.
+//
+// # Steps
+//
+//	began ──▶ merged ──▶ staged ──▶ made ──▶ done          and from each of the first three, and from made when HEAD has moved: abandoned
+//	  │         │          │         └ HEAD names the commit, the index follows, the team is complete; COMPLETED is written
+//	  │         │          └ the checks run in the team's directory; the tree must be as it was; the commit is made, nothing refers to it
+//	  │         └ what is the team's is put into a tree by way of an index of our own, and nothing refers to it
+//	  └ members with worktrees of their own end, and what they did is merged, as whenever such a member ends
+//
+// # What is the team's
+//
+// What differs from HEAD now, and did not when the team was created. A file that did, and is as it was then, is the person's and left alone. One that
+// did and was changed since is both's: that is refused, by name, unless it is included on purpose. What checks leave behind is nobody's.
+//
+// # Guarantees
+//
+//   - The commit holds exactly the tree that the checks saw the files of, on the commit that was HEAD then.
+//   - Killed anywhere, [Run] goes on where that was: what passed is not checked again, a commit that HEAD names is found, and there is never a second one.
+//   - As long as HEAD does not name the commit, giving the attempt up leaves HEAD, index and work tree as they were when the worktrees were home.
+//   - One process at a time consolidates a team.
+package consolidate

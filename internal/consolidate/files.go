@@ -1,0 +1,288 @@
+package consolidate
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// entry is a file that differs from HEAD, by its path from the top.
+type entry struct {
+	path      string
+	unmerged  bool
+	submodule bool
+	moved     bool // a submodule that is at another commit
+}
+
+// differing returns what differs from HEAD, in the work tree or in the index, in git's order. What git ignores, and repositories within this one, are
+// left out, and so is what is below one of the folders except.
+func (r *repository) differing(ctx context.Context, except []string) ([]entry, error) {
+	out, err := r.run(ctx, nil, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none")
+	if err != nil {
+		return nil, err
+	}
+	var all []entry
+	for line := range bytes.SplitSeq(out, []byte{0}) {
+		if len(line) < 2 {
+			continue
+		}
+		var e entry
+		switch fields := strings.Fields(string(line[:min(len(line), 200)])); line[0] {
+		case '1':
+			e.path = after(line, 8)
+			e.submodule = fields[2][0] == 'S'
+			e.moved = e.submodule && fields[2][1] == 'C'
+		case 'u':
+			e.path, e.unmerged = after(line, 10), true
+		case '?':
+			e.path = string(line[2:])
+		default:
+			return nil, fmt.Errorf("git status says %.80q", line)
+		}
+		if e.path == "" || strings.HasSuffix(e.path, "/") || r.within(e.path, except) {
+			continue
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// after is the rest of the line behind n spaces.
+func after(line []byte, n int) string {
+	parts := bytes.SplitN(line, []byte(" "), n+1)
+	if len(parts) <= n {
+		return ""
+	}
+	return string(parts[n])
+}
+
+func (r *repository) within(path string, folders []string) bool {
+	path = filepath.Join(r.top, filepath.FromSlash(path))
+	return slices.ContainsFunc(folders, func(dir string) bool {
+		rel, err := filepath.Rel(dir, path)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+// digest is a checksum of what is there at the path, its kind with it; "" where there is nothing.
+func (r *repository) digest(ctx context.Context, e entry, most *int64) (string, error) {
+	path := filepath.Join(r.top, filepath.FromSlash(e.path))
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		if *most -= info.Size(); *most < 0 {
+			return "", errTooMuch
+		}
+		fmt.Fprintf(sum, "file %t\n", mode&0o111 != 0)
+		f, err := os.Open(path)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		if _, err := io.Copy(sum, f); err != nil {
+			return "", err
+		}
+	case mode&fs.ModeSymlink != 0:
+		to, err := os.Readlink(path)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "link %s", to)
+	case mode.IsDir():
+		head, _ := (&repository{procs: r.procs, top: path}).text(ctx, "rev-parse", "HEAD") // one that has none has none the next time too
+		fmt.Fprintf(sum, "repository %s", head)
+	default:
+		fmt.Fprintf(sum, "%s", mode.Type())
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// mostBytes is how much of what was not committed is read to know it again.
+const mostBytes = 2 << 30
+
+var errTooMuch = fmt.Errorf("the files that are not committed have more than %d MiB", mostBytes>>20)
+
+// facts are the files with their checksums.
+func (r *repository) facts(ctx context.Context, files []entry) ([]team.Fact, error) {
+	if len(files) > team.MaxBase {
+		return nil, fmt.Errorf("%d files are not committed, of at most %d; let git ignore what is none of the project's (.gitignore)", len(files), team.MaxBase)
+	}
+	var all []team.Fact
+	most := int64(mostBytes)
+	for _, e := range files {
+		if !utf8.ValidString(e.path) {
+			return nil, fmt.Errorf("the name of the file %q is not UTF-8", e.path)
+		}
+		sum, err := r.digest(ctx, e, &most)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, team.Fact{Path: e.path, SHA256: sum})
+	}
+	return all, nil
+}
+
+// Look takes note of what the project in the directory is before a team begins to work in it. Where that cannot be told it says why. What is below one of
+// the folders except does not count: cadre keeps its own things there.
+func Look(ctx context.Context, procs *proc.Register, dir string, except ...string) team.Base {
+	r, err := open(ctx, procs, dir)
+	if err != nil {
+		return team.Base{Unknown: brief(err)}
+	}
+	if r.top == "" || r.dir == "" {
+		return team.Base{}
+	}
+	b := team.Base{Top: r.top}
+	if b.Commit, err = r.head(ctx); err == nil {
+		var files []entry
+		if files, err = r.differing(ctx, realPaths(except)); err == nil {
+			b.Dirty, err = r.facts(ctx, files)
+		}
+	}
+	if err != nil {
+		b.Unknown = brief(err)
+	}
+	return b
+}
+
+func brief(err error) string {
+	words := strings.Join(strings.Fields(err.Error()), " ")
+	return strings.ToValidUTF8(words[:min(len(words), 500)], "")
+}
+
+// realPaths are the folders as git names them.
+func realPaths(dirs []string) []string {
+	var all []string
+	for _, dir := range dirs {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			all = append(all, real)
+		}
+	}
+	return all
+}
+
+// selection is the work tree sorted by whose it is.
+type selection struct {
+	ours []string // the team's
+	both []string // not committed when the team was created, and changed since
+}
+
+// sort looks at what differs from HEAD.
+func (r *repository) sort(ctx context.Context, base team.Base, include, except []string) (selection, error) {
+	var s selection
+	files, err := r.differing(ctx, except)
+	if err != nil {
+		return s, err
+	}
+	before := map[string]string{}
+	for _, f := range base.Dirty {
+		before[f.Path] = f.SHA256
+	}
+	included := map[string]bool{}
+	var unmerged []string
+	most := int64(mostBytes)
+	for _, e := range files {
+		i := slices.IndexFunc(include, func(p string) bool { return p == e.path || strings.HasPrefix(e.path, p+"/") })
+		if i >= 0 {
+			included[include[i]] = true
+		}
+		was, known := before[e.path]
+		switch {
+		case e.unmerged:
+			unmerged = append(unmerged, e.path)
+			continue
+		case e.submodule && !e.moved: // what is not committed in there cannot be committed here
+			continue
+		case i >= 0 || !known:
+			s.ours = append(s.ours, e.path)
+			continue
+		}
+		now, err := r.digest(ctx, e, &most)
+		if err != nil {
+			return s, err
+		}
+		if now != was {
+			s.both = append(s.both, e.path)
+		}
+	}
+	if len(unmerged) > 0 {
+		return s, notReady("conflicts are not resolved in %s", names(unmerged))
+	}
+	for _, p := range include {
+		if !included[p] {
+			return s, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is to be included and does not differ from the last commit; paths are from the top of the work tree, %s", p, r.top)}
+		}
+	}
+	return s, nil
+}
+
+// left is what differs from HEAD, is not part of the tree and is not as it was when the team was created: what checks made or changed.
+func (r *repository) left(ctx context.Context, base team.Base, staged, except []string) ([]team.Fact, error) {
+	files, err := r.differing(ctx, except)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, path := range staged {
+		known[path] = true
+	}
+	files = slices.DeleteFunc(files, func(e entry) bool { return known[e.path] || !utf8.ValidString(e.path) })
+	now, err := r.facts(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	before := map[team.Fact]bool{}
+	for _, f := range base.Dirty {
+		before[team.Fact{Path: f.Path, SHA256: f.SHA256}] = true
+	}
+	return slices.DeleteFunc(now, func(f team.Fact) bool { return before[f] }), nil
+}
+
+// operations are what somebody may be in the middle of, by the file that says so.
+var operations = []struct{ file, what string }{
+	{"MERGE_HEAD", "a merge"}, {"CHERRY_PICK_HEAD", "a cherry-pick"}, {"REVERT_HEAD", "a revert"}, {"rebase-merge", "a rebase"}, {"rebase-apply", "a rebase"},
+}
+
+// quiet refuses while somebody is in the middle of something that ends with a commit.
+func (r *repository) quiet() error {
+	for _, o := range operations {
+		if _, err := os.Lstat(filepath.Join(r.dir, o.file)); err == nil {
+			return notReady("somebody is in the middle of %s in %s; end that first", o.what, r.top)
+		}
+	}
+	return nil
+}
+
+func notReady(format string, args ...any) error {
+	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf(format, args...)}
+}
+
+// names lists paths, and stops before it becomes a wall.
+func names(paths []string) string {
+	const shown = 12
+	if len(paths) > shown {
+		return strings.Join(paths[:shown], ", ") + fmt.Sprintf(" and %d more", len(paths)-shown)
+	}
+	return strings.Join(paths, ", ")
+}

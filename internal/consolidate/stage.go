@@ -1,0 +1,153 @@
+package consolidate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cadre/internal/worktree"
+)
+
+// stage puts the paths, as they are in the work tree, on top of the commit, by way of an index of our own, and returns the tree; "" when it is the
+// commit's own.
+func (r *repository) stage(ctx context.Context, index, commit string, paths []string) (tree string, err error) {
+	if err := forget(index); err != nil {
+		return "", err
+	}
+	own := r.with(index)
+	read := []string{"read-tree", commit}
+	if commit == "" {
+		read = []string{"read-tree", "--empty"}
+	}
+	if _, err := own.run(ctx, nil, read...); err != nil {
+		return "", err
+	}
+	if _, err := own.run(ctx, []byte(strings.Join(paths, "\x00")), "update-index", "-z", "--add", "--remove", "--replace", "--stdin"); err != nil {
+		return "", err
+	}
+	if tree, err = own.text(ctx, "write-tree"); err != nil {
+		return "", err
+	}
+	base, err := r.base(ctx, commit)
+	if err != nil {
+		return "", err
+	}
+	was, err := r.text(ctx, "rev-parse", base+"^{tree}")
+	if err != nil || was == tree {
+		return "", err
+	}
+	return tree, nil
+}
+
+// forget removes an index of ours, and what a git that was killed left of it.
+func forget(index string) error {
+	for _, path := range []string{index, index + ".lock"} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return os.MkdirAll(filepath.Dir(index), 0o700)
+}
+
+// change is one file that differs between a commit and a tree.
+type change struct{ mode, id, path string }
+
+// changes returns what differs between the commit and the tree; the modes and ids are the tree's.
+func (r *repository) changes(ctx context.Context, commit, tree string) ([]change, error) {
+	if tree == "" {
+		return nil, nil
+	}
+	base, err := r.base(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.run(ctx, nil, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--full-index", base, tree)
+	if err != nil {
+		return nil, err
+	}
+	var all []change
+	parts := bytes.Split(out, []byte{0})
+	for i := 0; i+1 < len(parts); i += 2 {
+		fields := strings.Fields(strings.TrimPrefix(string(parts[i]), ":"))
+		if len(fields) != 5 {
+			return nil, fmt.Errorf("git diff-tree says %.80q", parts[i])
+		}
+		all = append(all, change{fields[1], fields[3], string(parts[i+1])})
+	}
+	return all, nil
+}
+
+func pathsOf(changes []change) []string {
+	var all []string
+	for _, c := range changes {
+		all = append(all, c.path)
+	}
+	return all
+}
+
+// unstaged returns the paths of the tree that are not in the work tree as they are in it.
+func (r *repository) unstaged(ctx context.Context, index, commit, tree string) ([]string, error) {
+	staged, err := r.changes(ctx, commit, tree)
+	if err != nil {
+		return nil, err
+	}
+	now, err := r.stage(ctx, index, commit, pathsOf(staged))
+	if err != nil || now == tree {
+		return nil, err
+	}
+	if now == "" {
+		return pathsOf(staged), nil
+	}
+	differ, err := r.changes(ctx, tree, now)
+	return pathsOf(differ), err
+}
+
+// commit makes the commit; nothing refers to it yet.
+func (r *repository) commit(ctx context.Context, parent, tree, message string) (string, error) {
+	named := *r
+	if _, err := r.text(ctx, "config", "user.email"); err != nil && os.Getenv("GIT_AUTHOR_NAME") == "" { // a name to commit under may be missing in CI
+		named.env = append(named.env, "GIT_AUTHOR_NAME=cadre", "GIT_AUTHOR_EMAIL=cadre@localhost", "GIT_COMMITTER_NAME=cadre", "GIT_COMMITTER_EMAIL=cadre@localhost")
+	}
+	args := []string{"commit-tree", tree, "-F", "-"}
+	if parent != "" {
+		args = append(args, "-p", parent)
+	}
+	out, err := named.run(ctx, []byte(message), args...)
+	return strings.TrimSpace(string(out)), err
+}
+
+// move has HEAD name the commit, if it names the parent still.
+func (r *repository) move(ctx context.Context, commit, parent, why string) error {
+	if parent == "" {
+		parent = strings.Repeat("0", len(commit))
+	}
+	_, err := r.run(ctx, nil, "update-ref", "-m", why, "HEAD", commit, parent)
+	return err
+}
+
+// follow brings the index up to what HEAD names now, for exactly these paths.
+func (r *repository) follow(ctx context.Context, mark string, changes []change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	index, err := worktree.HoldIndex(ctx, r.dir, r.index, mark)
+	if err != nil {
+		return err
+	}
+	defer index.Release()
+	var in bytes.Buffer
+	for _, c := range changes {
+		fmt.Fprintf(&in, "%s %s\t%s\x00", c.mode, c.id, c.path)
+	}
+	next := r.with(index.Next())
+	if _, err := next.run(ctx, in.Bytes(), "update-index", "-z", "--index-info"); err != nil {
+		return err
+	}
+	next.run(ctx, nil, "update-index", "-q", "--refresh") // it only spares the next git status from reading them; it fails when anything differs
+	return index.Install()
+}
