@@ -15,7 +15,7 @@ import (
 // It is made of steps of which each can be done again, because git merge is not: what that does to files that are not committed, a kill in its middle does not
 // bring back.
 func merge(ctx context.Context, home git, common, branch, message string) (Result, error) {
-	unlock, err := alone(ctx, filepath.Join(common, "cadre.lock"))
+	unlock, err := alone(ctx, common)
 	if err != nil {
 		return Result{}, err
 	}

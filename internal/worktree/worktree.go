@@ -16,7 +16,7 @@
 //   - Add of a worktree that is there already goes on with it as it is, whoever was killed in between.
 //   - Finish and Leave lose nothing: what was not committed is committed first, wherever the member went in its worktree, and a branch that does not
 //     merge cleanly stays as it is, with the merge undone.
-//   - One merge at a time goes into a repository, whichever process asks for it.
+//   - One merge at a time goes into a repository, and one worktree at a time is made or removed, whichever process asks for it.
 //   - Killed in a merge, what the person has not committed is as it was, and the next Finish finishes it.
 package worktree
 
@@ -87,6 +87,15 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(p.Dir), 0o700); err != nil {
 		return "", err
 	}
+	common, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return "", err
+	}
+	unlock, err := alone(ctx, common) // a worktree that is just being made is one to be pruned, for git
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	if _, err := g.run(ctx, "worktree", "prune"); err != nil {
 		return "", err
 	}
@@ -304,15 +313,21 @@ func (t tree) save(ctx context.Context, branch, message string) (strayed string,
 
 // remove removes the worktree, and its branch if that is merged or empty.
 func (t tree) remove(ctx context.Context, home git, branch string, merged bool) error {
+	unlock, err := alone(ctx, t.common)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if _, err := home.run(ctx, "worktree", "remove", "--force", t.dir); err != nil || !merged {
 		return err
 	}
-	_, err := home.run(ctx, "branch", "--quiet", "-D", branch)
+	_, err = home.run(ctx, "branch", "--quiet", "-D", branch)
 	return err
 }
 
-// alone waits for the lock.
-func alone(ctx context.Context, path string) (unlock func(), err error) {
+// alone waits until nobody else merges into the repository with that folder, or makes or removes worktrees of it.
+func alone(ctx context.Context, common string) (unlock func(), err error) {
+	path := filepath.Join(common, "cadre.lock")
 	for {
 		lock, err := proc.NewLock(path)
 		if err == nil {
@@ -323,7 +338,7 @@ func alone(ctx context.Context, path string) (unlock func(), err error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("another merge does not end: %w", ctx.Err())
+			return nil, fmt.Errorf("another process is at the repository and does not end: %w", ctx.Err())
 		case <-time.After(lockPause):
 		}
 	}

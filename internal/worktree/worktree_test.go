@@ -211,22 +211,30 @@ func TestNoRepository(t *testing.T) {
 	}
 }
 
-// Several come home at once, in any order: each merge is one of its own, and a conflict of one is none of another.
-func TestManyComeHomeAtOnce(t *testing.T) {
+// Several begin at once, and come home at once, in any order: each merge is one of its own, and a conflict of one is none of another.
+func TestManyAtOnce(t *testing.T) {
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
-	const many = 6
+	const many = 8
 	places := make([]worktree.Place, many)
+	var beginning sync.WaitGroup
 	for i := range places {
-		name := fmt.Sprintf("m%d", i)
-		places[i] = worktree.Place{Repo: r.place.Repo, Dir: filepath.Join(filepath.Dir(r.place.Dir), name), Branch: "cadre/demo@" + name}
-		dir, err := worktree.Add(r.ctx, r.procs, places[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.write(dir, name+".txt", "mine\n")
+		beginning.Go(func() {
+			name := fmt.Sprintf("m%d", i)
+			places[i] = worktree.Place{Repo: r.place.Repo, Dir: filepath.Join(filepath.Dir(r.place.Dir), name), Branch: "cadre/demo@" + name}
+			if _, err := worktree.Add(r.ctx, r.procs, places[i]); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	if beginning.Wait(); t.Failed() {
+		return
+	}
+	for i, p := range places {
+		name := filepath.Base(p.Dir)
+		r.write(p.Dir, name+".txt", "mine\n")
 		if i%2 == 1 {
-			r.write(dir, "a.txt", name+"\n")
+			r.write(p.Dir, "a.txt", name+"\n")
 		}
 	}
 	results := make([]worktree.Result, many)
