@@ -148,8 +148,8 @@ func TestWorktreeOfAFailedTeammate(t *testing.T) {
 func TestWorktreeIsKept(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
-		if strings.Contains(r.LastUser(), "write it") {
-			return agenttest.Use("Bash", map[string]any{"command": "echo gold > precious", "description": "write"})
+		if called(all(r), "Bash") == 0 {
+			return shells["claude"]("echo gold > precious")
 		}
 		return agenttest.Say("It is written.")
 	}, "claude")
