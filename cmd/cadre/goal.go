@@ -21,7 +21,7 @@ type goal struct {
 	name, agent, model, mode, policy string
 	members, handover                int
 	delegate                         bool
-	allow                            []string
+	allow, checks                    []string
 	tokens                           int64
 	usd                              float64
 }
@@ -38,12 +38,13 @@ func (g *goal) flags(c *cobra.Command) {
 	f.StringVar(&g.policy, "policy", "", "who settles what no rule does: user (you, at this terminal), lead, allow or deny")
 	f.Int64Var(&g.tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
 	f.Float64Var(&g.usd, "budget-usd", 0, "US dollars that the team may cost, where agents say; 0 for any amount")
+	f.StringArrayVar(&g.checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre consolidate commits what the team did; may be repeated")
 	f.IntVar(&g.handover, "handover", 0, "percent of its context at which a session is replaced by a fresh one; 0 for 80")
 }
 
 // given reports whether one of the flags was.
 func (g *goal) given(c *cobra.Command) bool {
-	for _, name := range []string{"name", "agent", "model", "members", "delegate", "permission-mode", "allow", "policy", "budget-tokens", "budget-usd", "handover"} {
+	for _, name := range []string{"name", "agent", "model", "members", "delegate", "permission-mode", "allow", "policy", "budget-tokens", "budget-usd", "handover", "check"} {
 		if c.Flags().Changed(name) {
 			return true
 		}
@@ -128,5 +129,9 @@ func (g *goal) file(ctx context.Context, text, dir string) (*teamfile.File, erro
 	f.Delegate, f.Handover = g.delegate, g.handover
 	f.Permissions = teamfile.Permissions{Mode: g.mode, Allow: g.allow, Policy: g.policy}
 	f.Budget = teamfile.Budget{Tokens: g.tokens, USD: g.usd}
-	return f, nil
+	checks, err := checksOf(g.checks)
+	for _, c := range checks {
+		f.Checks = append(f.Checks, teamfile.Check{Name: c.Name, Run: c.Command})
+	}
+	return f, err
 }

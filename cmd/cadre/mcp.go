@@ -14,6 +14,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/acp"
 	"cadre/internal/agent/drivers"
+	"cadre/internal/consolidate"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/leader"
@@ -191,7 +192,8 @@ func (a *app) found(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	body := &team.CreateTeam{TeamID: name + "-" + strings.ToLower(desk.NewID()), Name: name, Dir: dir, Lead: team.DefaultLead, TeammateOf: a.teammateOf(ctx)}
+	body := &team.CreateTeam{TeamID: name + "-" + strings.ToLower(desk.NewID()), Name: name, Dir: dir, Lead: team.DefaultLead, TeammateOf: a.teammateOf(ctx),
+		Base: consolidate.Look(ctx, dir, a.home.Root, a.home.Claude)}
 	err = a.home.Create(name, []team.Command{{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: body}})
 	if team.CodeOf(err) == team.Taken { // somebody was faster
 		return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/consolidate"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/resume"
@@ -45,9 +46,18 @@ func (a *app) reviewCommand() *cobra.Command {
 			d.View(func(s *team.State) { tasks = slices.Collect(s.Tasks()) })
 			value := struct {
 				*resume.Examination
-				All []team.Task `json:"all"`
-			}{found, tasks}
-			return a.print(value, func(w io.Writer) error { return writeReview(w, found, tasks) })
+				All    []team.Task         `json:"all"`
+				Record *consolidate.Record `json:"record,omitempty"`
+			}{Examination: found, All: tasks}
+			if value.Record, err = consolidate.Sealed(dir); err != nil {
+				return err
+			}
+			return a.print(value, func(w io.Writer) error {
+				if err := writeReview(w, found, tasks); err != nil {
+					return err
+				}
+				return a.writeRecord(c.Context(), w, d, dir)
+			})
 		},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/agent/drivers"
+	"cadre/internal/consolidate"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/leader"
@@ -33,7 +34,7 @@ lives, whether the facts still hold, what was said last, what is left to do. The
 are taken over, and the rest is started again by the agents' own resume, each with the task that it held.
 
 A team that was made by cadre run is run to its end, as cadre run would. A team that you lead by commands is hosted in the background. A session of
-cadre mcp that leads and lives keeps the lead; where only the host of its teammates died they get another one.
+cadre mcp that leads and lives keeps the lead; where only the host of its teammates died they get another one. A consolidation that was interrupted is told of and finished.
 
 A team whose folder was lost is brought back from its checkpoints with --from-git: those on the branch cadre/TEAM of the repository that you are in.`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -73,6 +74,9 @@ func (a *app) resume(ctx context.Context, name string, takeOver bool) error {
 	switch {
 	case t.CleanedUp:
 		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s was cleaned up; cadre cleanup %s removes what is left of it", name, name)}
+	case t.Status == team.TeamComplete && t.Consolidation.Step == team.Done && !sealed(dir): // killed at the very end
+		closed()
+		return a.consolidate(ctx, name, consolidate.Options{Actor: team.User})
 	case t.Status == team.TeamComplete || t.Status == team.TeamAborted:
 		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("Team is %s. Use cadre review %s", t.Status, name)}
 	case t.Status == team.TeamPending && t.Goal == "" && t.Origin == "":
@@ -84,6 +88,10 @@ func (a *app) resume(ctx context.Context, name string, takeOver bool) error {
 	}
 	if err := a.print(found, func(w io.Writer) error { return writeExamination(w, found) }); err != nil {
 		return err
+	}
+	if t.Consolidation.Open() { // it is all that is left to be done
+		closed()
+		return a.consolidate(ctx, name, consolidate.Options{Actor: team.User})
 	}
 	lead, _ := memberOf(d, t.Lead)
 	byHand := t.Origin == "" && lead.Agent == team.External
@@ -116,6 +124,11 @@ func (a *app) resume(ctx context.Context, name string, takeOver bool) error {
 		o.File = &teamfile.File{Name: name}
 	}
 	return a.run(ctx, o)
+}
+
+func sealed(dir string) bool {
+	r, err := consolidate.Sealed(dir)
+	return r != nil || err != nil
 }
 
 func memberOf(d *desk.Desk, name string) (m team.Member, ok bool) {
@@ -263,6 +276,11 @@ func writeExamination(w io.Writer, e *resume.Examination) error {
 	switch t.Status {
 	case team.TeamConsolidating:
 		line(false, "it is consolidating. Wait for completion, or go on with it: cadre consolidate %s", t.Name)
+		if t.Consolidation.Open() {
+			for _, what := range reached(t) {
+				line(false, "%s", what)
+			}
+		}
 	case team.TeamActive, team.TeamPending:
 		line(true, "it is %s", t.Status)
 	default:

@@ -36,6 +36,8 @@ and which model, is said with --agent and --model; without --agent it is the fir
 Killed or interrupted, the same command goes on where it stopped: completed tasks are not done again, and failed ones are
 tried anew. A team that is complete is put away under its id, and the file begins again.
 
+A team with checks is not complete with that: cadre consolidate checks and commits what it did.
+
 Exit status 0: every task is completed. 1: some are not, for the reason that is printed; run it again. 2: it cannot work.
 With --json every record is printed as it happens, one a line, and the result last.`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -154,6 +156,9 @@ func (a *app) run(ctx context.Context, o run.Options) error {
 		}
 	} else {
 		fmt.Fprintf(a.out, "%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open, show.Span(time.Duration(r.Seconds*float64(time.Second))), r.Report)
+		if r.Done() && r.Team.Status == team.TeamConsolidating {
+			fmt.Fprintf(a.out, "to check and commit what the team did: cadre consolidate %s\n", r.Team.Name)
+		}
 	}
 	if !r.Done() {
 		if team.CodeOf(r.Short) == team.Exhausted {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/agent/drivers"
+	"cadre/internal/consolidate"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/proc"
@@ -28,6 +29,7 @@ func (a *app) createCommand() *cobra.Command {
 	var dir string
 	var facts []string
 	var liveness map[string]string
+	var checks []string
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a team", Args: exactly(1),
 		Long: "Create a team whose lead is you: you, or a program of yours, act as the lead through this command line.\nTo create a team from a file and work it off in one go, use cadre run.",
@@ -43,6 +45,10 @@ func (a *app) createCommand() *cobra.Command {
 				return err
 			}
 			body.Name = args[0]
+			if body.Checks, err = checksOf(checks); err != nil {
+				return err
+			}
+			body.Base = consolidate.Look(c.Context(), body.Dir, a.home.Root, a.home.Claude)
 			body.TeamID = args[0] + "-" + strings.ToLower(desk.NewID())
 			actor := team.User
 			if body.TeammateOf = a.teammateOf(c.Context()); body.TeammateOf != "" {
@@ -70,6 +76,7 @@ func (a *app) createCommand() *cobra.Command {
 	c.Flags().Int64Var(&body.Budget.Tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
 	c.Flags().StringToStringVar(&liveness, "liveness", nil, "what silence means, for example beat=30s,offline=10m,leadLost=5m,zombie=30m,blocked=10m,undelivered=5m,stale=30m, which are the defaults")
 	c.Flags().StringArrayVar(&facts, "fact", nil, "NAME=PATH, or PATH: a file that everybody relies on; may be repeated")
+	c.Flags().StringArrayVar(&checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre consolidate commits; may be repeated")
 	return c
 }
 

@@ -89,7 +89,7 @@ var rooms = []room{
 		"lines for people are a function of the state and its records"},
 	{"sim", []string{"desk", "journal", "journal/memjournal", "show", "team"},
 		"it plays whole teams on the real core and the real desk; hosts and sessions are its own, because the real ones live in real time"},
-	{"run", []string{"agent", "agentdef", "coord", "desk", "home", "leader", "proc", "report", "resume", "team", "teamfile"},
+	{"run", []string{"agent", "agentdef", "consolidate", "coord", "desk", "home", "leader", "proc", "report", "resume", "team", "teamfile"},
 		"it is the lead of a team made from a file, and puts the rooms below together; which agents there are is its caller's choice"},
 	{"arch", nil,
 		"it has tests only"},

@@ -145,7 +145,12 @@ func (r *repository) facts(ctx context.Context, files []entry) ([]team.Fact, err
 
 // Look takes note of what the project in the directory is before a team begins to work in it. Where that cannot be told it says why. What is below one of
 // the folders except does not count: cadre keeps its own things there.
-func Look(ctx context.Context, procs *proc.Register, dir string, except ...string) team.Base {
+func Look(ctx context.Context, dir string, except ...string) team.Base {
+	procs, err := proc.Open("")
+	if err != nil {
+		return team.Base{Unknown: brief(err)}
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
 	r, err := open(ctx, procs, dir)
 	if err != nil {
 		return team.Base{Unknown: brief(err)}

@@ -113,7 +113,7 @@ func (l *lab) found(checks ...team.Check) {
 	state := &team.State{}
 	var records [][]byte
 	for i, c := range []team.Command{
-		{Actor: team.User, Body: &team.CreateTeam{TeamID: "T1", Name: "demo", Goal: "Port the parser\nto the new grammar", Dir: l.project, Checks: checks, Base: Look(l.ctx, l.procs, l.project)}},
+		{Actor: team.User, Body: &team.CreateTeam{TeamID: "T1", Name: "demo", Goal: "Port the parser\nto the new grammar", Dir: l.project, Checks: checks, Base: Look(l.ctx, l.project)}},
 		{Actor: "lead", Body: &team.SpawnMember{Name: "ann", Agent: team.External}},
 		{Actor: "lead", Body: &team.CreateTask{Subject: "port it"}},
 		{Actor: "ann", Body: &team.ClaimTask{Task: "1"}},

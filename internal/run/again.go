@@ -41,6 +41,7 @@ func (a *attempt) agree(ctx context.Context) error {
 	differs(f.Leader.Model != "" && f.Leader.Model != lead.Model, "--model", or(lead.Model, "the agent's own choice"))
 	differs(len(f.Permissions.Allow) > 0 && !slices.Equal(f.Permissions.Allow, t.Permissions.Allow), "--allow", or(strings.Join(t.Permissions.Allow, ", "), "nothing"))
 	differs(f.Permissions.Policy != "" && f.Permissions.Policy != t.Permissions.Policy, "--policy", or(t.Permissions.Policy, "the default"))
+	differs(len(f.Checks) > 0 && !slices.Equal(checks(f.Checks), t.Checks), "--check", count(len(t.Checks), "check"))
 	differs(f.Handover != 0 && int64(f.Handover) != t.HandoverAt, "--handover", or(fmt.Sprint(t.HandoverAt), "the default"))
 	differs(slices.ContainsFunc(f.Members, func(m teamfile.Member) bool { return !slices.Contains(names, m.Name) }), "--members", "the lead spawns what it needs")
 	if len(fixed) > 0 {

@@ -312,7 +312,7 @@ func (l *Lead) do(ctx context.Context, actor string, body team.Body) error {
 	return err
 }
 
-// Finish writes the report and, where nothing is short, completes the team. It is not cut short by the end of ctx, which may have ended the work.
+// Finish writes the report and, where nothing is short, completes the team, or has it wait for its consolidation where it has checks. It is not cut short by the end of ctx, which may have ended the work.
 func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
@@ -342,8 +342,14 @@ func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 		}
 	}
 	if short == nil {
-		if err := l.do(ctx, r.Team.Lead, &team.SetStatus{Status: team.TeamComplete, Report: l.Report}); err != nil {
-			return r, err
+		end := team.TeamComplete
+		if len(r.Team.Checks) > 0 { // it is complete when they have passed
+			end = team.TeamConsolidating
+		}
+		if r.Team.Status != end {
+			if err := l.do(ctx, r.Team.Lead, &team.SetStatus{Status: end, Report: l.Report}); err != nil {
+				return r, err
+			}
 		}
 		r.Team = l.Desk.Team()
 	}

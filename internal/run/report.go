@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -115,6 +116,14 @@ func hooks(h teamfile.Hooks) []team.Hook {
 				all = append(all, team.Hook{Event: event, Command: one.Command, Seconds: int64(one.Timeout.Seconds())})
 			}
 		}
+	}
+	return all
+}
+
+func checks(list []teamfile.Check) []team.Check {
+	var all []team.Check
+	for _, c := range list {
+		all = append(all, team.Check{Name: c.Name, Command: c.Run, Seconds: int64(math.Ceil(c.Timeout.Seconds()))})
 	}
 	return all
 }

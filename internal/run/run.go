@@ -8,7 +8,7 @@
 //
 // # States
 //
-//	no team, or a finished one ──create──▶ working ──nothing more can happen──▶ shutting down ──▶ report ──▶ complete
+//	no team, or a finished one ──create──▶ working ──nothing more can happen──▶ shutting down ──▶ report ──▶ complete, or with checks consolidating
 //	                                           ▲          └─ an agent leads ─▶ it is asked for its report ─┘
 //	                                           └──── it begins new work instead ────┘
 //	team of this very file ──────go on───▶ working ──deadline, budget, signal, failed tasks──▶ report ──▶ unfinished
@@ -33,6 +33,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agentdef"
+	"cadre/internal/consolidate"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/home"
@@ -111,7 +112,7 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	a := &attempt{Options: o}
 	name := o.File.Name
 	if _, err := o.Home.Folder(name); team.CodeOf(err) == team.NotFound && !o.Resume {
-		commands, err := a.beginning()
+		commands, err := a.beginning(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -132,6 +133,9 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	case o.Resume && over:
 		a.close()
 		return nil, &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s has ended meanwhile", name)}
+	case t.Consolidation.Open():
+		a.close()
+		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being consolidated; to bring that to its end: cadre consolidate %s; to take it back: cadre consolidate %s --roll-back", name, name, name)}
 	case o.Resume:
 		return a, nil
 	case over:
@@ -206,7 +210,7 @@ func (a *attempt) close() {
 }
 
 // beginning is the whole team file as commands.
-func (a *attempt) beginning() (commands []team.Command, err error) {
+func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err error) {
 	f, now := a.File, desk.Now()
 	facts := make([]team.Fact, 0, len(f.Facts))
 	for _, one := range f.Facts {
@@ -223,7 +227,8 @@ func (a *attempt) beginning() (commands []team.Command, err error) {
 		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover), PermissionMode: f.Permissions.Mode,
 		Permissions: team.Permissions{Allow: f.Permissions.Allow, Policy: f.Permissions.Policy, Millis: f.Permissions.Timeout.Milliseconds()},
 		Budget:      team.Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6), Millis: f.Budget.Time.Milliseconds()},
-		Timing:      timing(f.Liveness), Facts: facts, Origin: a.Path, OriginDigest: f.Digest()})
+		Timing:      timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Base: consolidate.Look(ctx, a.Dir, a.Home.Root, a.Home.Claude),
+		Origin: a.Path, OriginDigest: f.Digest()})
 	for _, m := range f.Members {
 		add(&team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt, PlanApproval: m.PlanApproval, Program: m.Command,
 			Args: m.Args, Env: m.Env, Isolation: m.Isolation})

@@ -35,6 +35,31 @@ func event(e team.Event, r *team.Record) string {
 		return "team is " + string(e.Status) + tail(e.Reason) + tail(e.Report)
 	case *team.TeamCleanedUp:
 		return "team cleaned up"
+	case *team.ConsolidationBegan:
+		return fmt.Sprintf("consolidation %d begins", e.Attempt)
+	case *team.WorktreesMerged:
+		if len(e.Members) == 0 {
+			return ""
+		}
+		return "the work of " + strings.Join(e.Members, ", ") + " is home"
+	case *team.WorkStaged:
+		if e.Tree == "" {
+			return "nothing to commit"
+		}
+		return fmt.Sprintf("staged: %s on %s", files(e.Files), word(e.Parent == "", "no commit yet", brief(e.Parent, 12)))
+	case *team.CheckPassed:
+		return fmt.Sprintf("check %s passed", e.Check)
+	case *team.CheckFailed:
+		return fmt.Sprintf("check %s FAILED", e.Check)
+	case *team.CommitMade:
+		if e.Commit == "" {
+			return ""
+		}
+		return "commit " + brief(e.Commit, 12) + " made"
+	case *team.TeamConsolidated:
+		return fmt.Sprintf("consolidation %d done", e.Attempt)
+	case *team.ConsolidationAbandoned:
+		return fmt.Sprintf("consolidation %d given up", e.Attempt) + tail(e.Reason)
 	case *team.DelegateChanged:
 		return "delegate mode " + onOff(e.On)
 	case *team.BudgetChanged:
@@ -225,6 +250,13 @@ func frees(ids []string) string {
 		return ""
 	}
 	return ", which frees task " + strings.Join(ids, ", ")
+}
+
+func files(n int64) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
 }
 
 func messages(seqs []int64) string {

@@ -46,7 +46,7 @@ type taskNode struct {
 }
 
 func (p *parser) file(root *yaml.Node) *File {
-	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "budget", "report", "permissions", "handover", "delegate", "liveness", "facts")
+	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "checks", "budget", "report", "permissions", "handover", "delegate", "liveness", "facts")
 	f := &File{Name: m.text("name"), Goal: m.text("goal"), Delegate: m.yes("delegate"), Handover: int(m.integer("handover", 0, 1, 100))}
 	p.form(m, "name", "the team", f.Name, nameForm())
 	p.readLead(m, f)
@@ -58,6 +58,7 @@ func (p *parser) file(root *yaml.Node) *File {
 	p.readMembers(m, member)
 	p.readTasks(m, task)
 	f.Hooks = p.hooks(m)
+	f.Checks = p.checks(m)
 	f.Budget = p.budget(m)
 	f.Report = p.report(m)
 	f.Liveness = p.liveness(m)
@@ -355,6 +356,43 @@ func (p *parser) hookCommand(m *mapping) HookCommand {
 		seconds = 0
 	}
 	return HookCommand{Command: command, Timeout: time.Duration(seconds * float64(time.Second))}
+}
+
+// checks takes each check as a command, or as a mapping.
+func (p *parser) checks(root *mapping) []Check {
+	var all []Check
+	lines := map[string]int{}
+	nodes := root.list("checks", "commands")
+	if len(nodes) > MaxChecks {
+		p.fail(nodes[MaxChecks], "the file has %d checks; a team has at most %d", len(nodes), MaxChecks)
+		nodes = nodes[:MaxChecks]
+	}
+	for _, n := range nodes {
+		c, at := Check{}, n
+		if n.Kind == yaml.MappingNode {
+			m := p.mapping(n, "a check", "name", "run", "timeout")
+			c = Check{Name: m.line("name"), Run: m.text("run"), Timeout: m.duration("timeout", 0)}
+			if m.isBlank("run") {
+				p.fail(m.at("run"), "the check has no run; add run: with a command")
+			}
+			if m.values["name"] != nil {
+				at = m.at("name")
+			}
+		} else if text, ok := p.scalar(n, "a check"); !ok {
+			continue
+		} else if c.Run = text; strings.TrimSpace(text) == "" {
+			p.fail(n, "the check is empty; write a command")
+		}
+		if strings.TrimSpace(c.Name) == "" {
+			c.Name = shorten(strings.Join(strings.Fields(c.Run), " "))
+		}
+		if line, twice := lines[c.Name]; twice {
+			p.fail(at, "a check %q is already on line %d; give this one another name", shorten(c.Name), line)
+		}
+		lines[c.Name] = at.Line
+		all = append(all, c)
+	}
+	return all
 }
 
 func (p *parser) budget(root *mapping) Budget {

@@ -50,6 +50,11 @@
 //	hooks:                        # the shape of settings.json; timeout in seconds
 //	  TaskCompleted:
 //	    - hooks: [{type: command, command: make test, timeout: 60}]
+//	checks:                       # have to pass, in this order, before cadre consolidate commits what the team did
+//	  - make test                 # a command, or
+//	  - name: build               # left out: the command
+//	    run: make build
+//	    timeout: 10m              # left out: 30m
 //	permissions:
 //	  mode: default               # of the lead, and so of all; one of Claude Code's permission modes
 //	  allow: [Edit, "Bash(go test:*)"]
@@ -98,6 +103,7 @@ const (
 	MaxTasks   = 10_000
 	MaxMembers = 1_000 // after counts are spelled out
 	MaxRetries = 100
+	MaxChecks  = 100
 )
 
 // DefaultLead is the lead's name in a file that does not give one.
@@ -121,6 +127,7 @@ type File struct {
 	Members []Member // in file order, counts spelled out
 	Tasks   []Task   // in file order
 	Hooks   Hooks
+	Checks  []Check // in file order, with names that differ
 	Budget  Budget
 	Report  Report
 
@@ -193,6 +200,13 @@ type HookGroup struct {
 // HookCommand is one command of a hook.
 type HookCommand struct {
 	Command string
+	Timeout time.Duration // 0: the host's default
+}
+
+// Check is a command that has to pass before the team's work is committed.
+type Check struct {
+	Name    string
+	Run     string
 	Timeout time.Duration // 0: the host's default
 }
 

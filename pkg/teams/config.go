@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cadre/internal/consolidate"
 	"cadre/internal/desk"
 	"cadre/internal/proc"
 	"cadre/internal/team"
@@ -121,9 +122,13 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 			return nil, err
 		}
 	}
+	var base team.Base
+	if d, ok := m.place.(disk); ok { // cadre consolidate can commit what such a team does
+		base = consolidate.Look(ctx, dir, d.Root, d.Claude)
+	}
 	all := commands(team.User, &team.CreateTeam{TeamID: c.Name + "-" + strings.ToLower(desk.NewID()), Name: c.Name, Goal: c.Goal, Dir: dir, Lead: lead.Name,
 		LeadAgent: lead.Agent, LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env, LeadPrompt: lead.Prompt, LeadRole: lead.Role,
-		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: c.Budget.core(), Permissions: c.Rules.core(), HandoverAt: int64(c.HandoverAt)})
+		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: c.Budget.core(), Permissions: c.Rules.core(), HandoverAt: int64(c.HandoverAt), Base: base})
 	founder := team.User
 	if lead.Agent == External {
 		if founder = lead.Name; founder == "" {

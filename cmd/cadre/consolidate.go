@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/consolidate"
+	"cadre/internal/desk"
+	"cadre/internal/proc"
+	"cadre/internal/show"
+	"cadre/internal/team"
+)
+
+func (a *app) consolidateCommand() *cobra.Command {
+	var o consolidate.Options
+	var rollBack bool
+	var as string
+	c := &cobra.Command{
+		Use: "consolidate [TEAM]", Short: "Check what a team did, commit it, and complete the team", Args: positional(0),
+		Long: `Bring a team to its end when everybody is done: members with worktrees of their own end and their work is merged, the checks of the team (checks: in
+its file, or --check) run in its directory, and what the team did becomes one commit on the branch that is checked out. Then the team is complete, and
+its record is kept as the file COMPLETED in its folder.
+
+What differs from the last commit, and did not when the team was created, is the team's. What did and is as it was then is yours, and stays as it is, staged
+or not. A file that had changes of yours then and was changed since is refused: commit or stash it, or name it with --include. What git ignores
+is never committed. No hook of the repository runs, unless a check does that: GIT_INDEX_FILE="$CADRE_INDEX" git hook run pre-commit
+
+When a check fails nothing is committed, the team goes on, and its lead is told what the check said. Killed at any moment, the same command goes on where
+it stopped; --roll-back gives up what it left unfinished.
+
+Exit status 0: the team is complete. 1: not now: somebody works, a check failed, a file is in the way. 2: it will not work.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			name, _, err := a.split(c.Context(), args, 0)
+			if err != nil {
+				return err
+			}
+			o.Actor = a.actor(name, as)
+			for _, flag := range []string{"message", "include", "no-commit"} {
+				o.Anew = o.Anew || c.Flags().Changed(flag)
+			}
+			if rollBack {
+				if o.Anew {
+					return usage{fmt.Errorf("--roll-back gives up what is unfinished, and begins nothing; leave the other flags away")}
+				}
+				return a.rollBack(c.Context(), name, o)
+			}
+			return a.consolidate(c.Context(), name, o)
+		},
+	}
+	c.Flags().StringVarP(&o.Message, "message", "m", "", "first lines of the commit's message; by default made from the goal")
+	c.Flags().StringArrayVar(&o.Include, "include", nil, "file or folder that is committed although you had changes there before the team; may be repeated")
+	c.Flags().BoolVar(&o.NoCommit, "no-commit", false, "run the checks and complete the team, and commit nothing")
+	c.Flags().BoolVar(&rollBack, "roll-back", false, "give up an unfinished consolidation: nothing is committed, and the team goes on")
+	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
+	return c
+}
+
+// consolidating opens the team for its consolidation, and calls do with the options that every one has.
+func (a *app) consolidating(ctx context.Context, name string, o consolidate.Options, do func(o consolidate.Options) error) error {
+	stays()
+	d, dir, err := a.open(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if t := d.Team(); t.CleanedUp || t.Status == team.TeamAborted || t.Status == team.TeamComplete && t.Consolidation.Step != team.Done {
+		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s is %s, and nothing of it is left to be consolidated; to read its record: cadre review %s", name, t.Status, name)}
+	}
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	if o.Include, err = fromTop(d.Team(), o.Include); err != nil {
+		return err
+	}
+	o.Desk, o.Dir, o.Procs, o.Log, o.Except = d, dir, procs, a.note, []string{a.home.Root, a.home.Claude}
+	if !a.json {
+		o.Checking = func(check string) { fmt.Fprintln(a.out, show.Clean("▸ check "+check)) }
+		o.Saw = func(r *team.Record) {
+			for _, e := range r.Events {
+				if line := gateLine(e); line != "" {
+					fmt.Fprintln(a.out, show.Clean(line))
+				}
+			}
+		}
+	}
+	return do(o)
+}
+
+// consolidate goes on with the consolidation of the team, or begins it.
+func (a *app) consolidate(ctx context.Context, name string, o consolidate.Options) error {
+	return a.consolidating(ctx, name, o, func(o consolidate.Options) error {
+		r, err := consolidate.Run(ctx, o)
+		if failed, ok := errors.AsType[*consolidate.FailedCheck](err); ok && failed.Output != "" {
+			fmt.Fprintln(a.err, strings.TrimRight(show.Text(failed.Output), "\n"))
+		}
+		if err != nil {
+			return err
+		}
+		return a.print(r, func(w io.Writer) error { return writeSealed(w, r) })
+	})
+}
+
+func (a *app) rollBack(ctx context.Context, name string, o consolidate.Options) error {
+	return a.consolidating(ctx, name, o, func(o consolidate.Options) error {
+		if err := consolidate.RollBack(ctx, o, "it was taken back"); err != nil {
+			return err
+		}
+		return a.print(o.Desk.Team(), said("team %s goes on; nothing was committed", name))
+	})
+}
+
+// gateLine is what a person who waits for a consolidation wants to know.
+func gateLine(e team.Event) string {
+	switch e := e.(type) {
+	case *team.ConsolidationBegan:
+		return fmt.Sprintf("consolidation %d begins", e.Attempt)
+	case *team.CheckPassed:
+		return fmt.Sprintf("✓ check %s (%s)", e.Check, show.Span(time.Duration(e.Millis)*time.Millisecond))
+	case *team.CheckFailed:
+		return fmt.Sprintf("✗ check %s (%s)", e.Check, show.Span(time.Duration(e.Millis)*time.Millisecond))
+	case *team.WorktreesMerged, *team.WorkStaged, *team.CommitMade:
+		if lines := show.Lines(&team.Record{Events: []team.Event{e}}); len(lines) > 0 {
+			return "· " + lines[0]
+		}
+	}
+	return ""
+}
+
+// writeSealed writes the record of a team that was consolidated.
+func writeSealed(w io.Writer, r *consolidate.Record) error {
+	what := "nothing was to be committed"
+	if r.Commit != "" {
+		what = fmt.Sprintf("commit %.12s, %s", r.Commit, plural(int(r.Files), "file"))
+	}
+	var checks []string
+	for _, c := range r.Checks {
+		checks = append(checks, c.Name)
+	}
+	passed := ""
+	if len(checks) > 0 {
+		passed = "; checks: " + strings.Join(checks, ", ")
+	}
+	_, err := fmt.Fprintln(w, show.Clean(fmt.Sprintf("team %s is complete: %s; %s by %s%s", r.Name, what, plural(len(r.Tasks), "task"), plural(len(r.Members), "member"), passed)))
+	return err
+}
+
+// reached says how far a consolidation that was not finished has come.
+func reached(t team.Team) []string {
+	c := t.Consolidation
+	lines := []string{fmt.Sprintf("consolidation %d was begun by %s and is not finished", c.Attempt, strings.TrimPrefix(c.By, "@"))}
+	if c.Step == team.Began {
+		return append(lines, "nothing is staged, nothing is checked")
+	}
+	if c.Step == team.Merged {
+		return append(lines, "worktrees are merged; nothing is staged, nothing is checked")
+	}
+	staged := "nothing to commit"
+	if c.Tree != "" {
+		staged = fmt.Sprintf("staged: %s, on %.12s", plural(int(c.Files), "file"), c.Parent)
+	}
+	var left []string
+	for _, check := range t.Checks {
+		if !slices.Contains(c.Passed, check.Name) {
+			left = append(left, check.Name)
+		}
+	}
+	lines = append(lines, staged, "checks that passed: "+or(strings.Join(c.Passed, ", "), "none")+"; that are left: "+or(strings.Join(left, ", "), "none"))
+	if c.Step == team.Made && c.Commit != "" {
+		lines = append(lines, fmt.Sprintf("commit %.12s is made", c.Commit))
+	}
+	return lines
+}
+
+func or(text, none string) string {
+	if text == "" {
+		return none
+	}
+	return text
+}
+
+// writeRecord writes what the record of the team says, and whether the history is the one that it was made of.
+func (a *app) writeRecord(ctx context.Context, w io.Writer, d *desk.Desk, dir string) error {
+	r, err := consolidate.Sealed(dir)
+	if r == nil || err != nil {
+		return err
+	}
+	holds, err := r.Holds(ctx, d)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if err := writeSealed(w, r); err != nil {
+		return err
+	}
+	if !holds {
+		_, err = fmt.Fprintf(w, "! the history is not the one that %s was written of\n", filepath.Join(dir, consolidate.RecordFile))
+	}
+	return err
+}
+
+// checksOf reads checks as flags have them: a command, or "NAME: COMMAND" with a name of letters, digits, _ and -.
+func checksOf(args []string) ([]team.Check, error) {
+	var all []team.Check
+	for _, arg := range args {
+		c := team.Check{Name: strings.Join(strings.Fields(arg), " "), Command: arg}
+		if name, command, named := strings.Cut(arg, ": "); named && team.ValidName(name) {
+			c = team.Check{Name: name, Command: command}
+		}
+		if strings.TrimSpace(c.Command) == "" {
+			return nil, usage{fmt.Errorf("%q is no check; it is like COMMAND or \"NAME: COMMAND\"", arg)}
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// fromTop makes the paths, which are from where the command was called, to ones from the top of the work tree.
+func fromTop(t team.Team, paths []string) ([]string, error) {
+	var all []string
+	for _, path := range paths {
+		whole, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		if real, err := filepath.EvalSymlinks(filepath.Dir(whole)); err == nil { // the file itself may be a link, and is meant
+			whole = filepath.Join(real, filepath.Base(whole))
+		}
+		rel, err := filepath.Rel(t.Base.Top, whole)
+		if err != nil || !filepath.IsLocal(rel) || rel == "." {
+			return nil, usage{fmt.Errorf("%s is no file or folder in %s", path, or(t.Base.Top, "a repository that the team was created in"))}
+		}
+		all = append(all, filepath.ToSlash(rel))
+	}
+	return all, nil
+}
