@@ -46,7 +46,7 @@ func event(e team.Event, r *team.Record) string {
 		if e.Tree == "" {
 			return "nothing to commit"
 		}
-		return fmt.Sprintf("staged: %s on %s", files(e.Files), word(e.Parent == "", "no commit yet", brief(e.Parent, 12)))
+		return fmt.Sprintf("staged: %s on %.12s", files(e.Files), word(e.Parent == "", "no commit yet", e.Parent))
 	case *team.CheckPassed:
 		return fmt.Sprintf("check %s passed", e.Check)
 	case *team.CheckFailed:
@@ -55,7 +55,7 @@ func event(e team.Event, r *team.Record) string {
 		if e.Commit == "" {
 			return ""
 		}
-		return "commit " + brief(e.Commit, 12) + " made"
+		return fmt.Sprintf("commit %.12s made", e.Commit)
 	case *team.TeamConsolidated:
 		return fmt.Sprintf("consolidation %d done", e.Attempt)
 	case *team.ConsolidationAbandoned:

@@ -184,7 +184,11 @@ func (b *ReportCheck) decide(d *decision) error {
 	output := clipTo(b.Output, MaxOutput)
 	d.emit(&CheckFailed{Attempt: b.Attempt, Check: b.Check, Millis: b.Millis, Output: output})
 	reason := fmt.Sprintf("the check %s failed: %s", b.Check, b.Failure)
-	return d.abandon(b.Left, reason, reason+". Nothing was committed, and the team goes on. What the check said:\n"+output)
+	words := reason + ". Nothing was committed, and the team goes on."
+	if output != "" {
+		words += " What the check said:\n" + output
+	}
+	return d.abandon(b.Left, reason, words)
 }
 
 // abandon ends the attempt and lets the team go on.

@@ -1,0 +1,156 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/team"
+)
+
+// gated is a team whose work is done, in a repository with files of the person's: ann worked in a worktree of her own, bob in the directory.
+func gated(t *testing.T, checks ...string) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.repository()
+	w.write("mine.txt", "the person's\n")
+	w.write("README.md", "# Changed by the person\n")
+	w.write("staged.txt", "the person's, staged\n")
+	w.git("add", "staged.txt")
+	args := []string{"create", "demo", "--goal", "Two files"}
+	for _, c := range checks {
+		args = append(args, "--check", c)
+	}
+	w.must(args...)
+	w.must("spawn", "demo", "ann", "--agent", "shell", "--isolation", "worktree")
+	w.must("spawn", "demo", "bob", "--agent", "shell")
+	w.must("task", "add", "demo", "Hers", "--owner", "ann", "--run", "echo hers > hers.txt")
+	w.must("task", "add", "demo", "His", "--owner", "bob", "--run", "echo his > his.txt; echo more >> docs/guide.md")
+	d := w.desk("demo")
+	eventually(t, "everybody is idle", func() bool {
+		idle := false
+		if err := d.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d.View(func(s *team.State) {
+			idle = s.Count(team.Completed) == 2
+			for _, m := range s.Members() {
+				idle = idle && (m.Agent == team.External || m.Status == team.Idle || m.Status == team.Spawning && m.Host == "")
+			}
+		})
+		return idle
+	})
+	return w
+}
+
+// consolidated checks that the team's work is committed, once, and that what is the person's is as it was.
+func (w *world) consolidated() {
+	w.t.Helper()
+	if got, want := w.gitSays("log", "--first-parent", "--format=%s", "-3"), "Work of team demo: Two files\nWork of ann in team demo\nedition 5"; got != want {
+		w.t.Errorf("the commits are\n%s", got)
+	}
+	if got, want := w.gitSays("show", "--format=", "--name-status", "HEAD"), "M\tdocs/guide.md\nA\this.txt"; got != want {
+		w.t.Errorf("the commit is of\n%s", got)
+	}
+	if got, want := w.gitSays("status", "--porcelain"), "M README.md\nA  staged.txt\n?? mine.txt"; got != want { // without its first space
+		w.t.Errorf("the status is\n%s", got)
+	}
+	w.git("show", "HEAD:hers.txt")
+	w.git("fsck", "--strict", "--no-dangling")
+	if trees := w.gitSays("worktree", "list"); strings.Contains(trees, "\n") {
+		w.t.Errorf("worktrees: %s", trees)
+	}
+	if !has(w.home, "teams", "demo", "COMPLETED") {
+		w.t.Error("there is no record")
+	}
+	review := w.must("review", "demo")
+	if !strings.Contains(review, "team demo is complete: commit "+w.gitSays("rev-parse", "HEAD")[:12]+", 2 files; 2 tasks by 3 members") || strings.Contains(review, "is not the one") {
+		w.t.Errorf("the review is\n%s", review)
+	}
+}
+
+// The process that consolidates is killed in the middle of a check: cadre resume says what was staged and what was checked, and finishes.
+func TestConsolidationIsResumed(t *testing.T) {
+	mark := mark()
+	w := gated(t, "first: echo first >> $HOME/ran", fmt.Sprintf("second: echo second >> $HOME/ran; test -e $HOME/go || exec sleep %s", mark))
+	p := w.start("consolidate", "demo")
+	ran := func() []string {
+		text, _ := os.ReadFile(filepath.Join(w.root, "user", "ran"))
+		return strings.Fields(string(text))
+	}
+	eventually(t, "the second check runs", func() bool { return len(ran()) == 2 })
+	head := w.gitSays("rev-parse", "HEAD")
+	w.refused(w.cadre("run", w.write("../again.yaml", "name: demo\nmembers: [{name: w}]\ntasks: [{id: a, run: 'true'}]\n")), 1, "is being consolidated")
+	w.refused(w.cadre("consolidate", "demo"), 1, "by another process")
+	p.kill()
+	noneLeft(t, mark)
+	if w.gitSays("rev-parse", "HEAD") != head {
+		t.Error("HEAD moved")
+	}
+	if err := os.WriteFile(filepath.Join(w.root, "user", "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := w.must("resume", "demo")
+	for _, words := range []string{"! consolidation 1 was begun by user and is not finished", "! staged: 2 files, on " + head[:12], "! checks that passed: first; that are left: second", "✓ check second", "team demo is complete"} {
+		if !strings.Contains(out, words) {
+			t.Errorf("it does not say %q:\n%s", words, out)
+		}
+	}
+	if got := strings.Join(ran(), " "); got != "first second second" {
+		t.Errorf("the checks ran as %s", got)
+	}
+	w.consolidated()
+}
+
+// It is taken back instead: nothing is committed, the team goes on, and can be consolidated again.
+func TestConsolidationIsTakenBack(t *testing.T) {
+	mark := mark()
+	w := gated(t, fmt.Sprintf("only: test -e $HOME/go || { touch $HOME/began; exec sleep %s; }", mark))
+	p := w.start("consolidate", "demo")
+	eventually(t, "the check runs", func() bool { return has(w.root, "user", "began") })
+	before := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files", "--stage")
+	p.kill()
+	noneLeft(t, mark)
+	w.must("consolidate", "demo", "--roll-back")
+	if after := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files", "--stage"); after != before {
+		t.Errorf("it was\n%s\nand is\n%s", before, after)
+	}
+	if s := read[struct{ Status string }](w, "status", "demo").Status; s != "active" {
+		t.Errorf("the team is %s", s)
+	}
+	if err := os.WriteFile(filepath.Join(w.root, "user", "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.must("consolidate", "demo")
+	w.consolidated()
+}
+
+// Killed again and again, at any moment, and everything that it started with it, it comes to one commit.
+func TestConsolidationGoesOnAfterKills(t *testing.T) {
+	rounds := 6
+	if testing.Short() {
+		rounds = 2
+	}
+	for round := range rounds {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			w := gated(t, "first: sleep 0.05", "second: sleep 0.05")
+			for range 3 {
+				p := w.start("consolidate", "demo")
+				select {
+				case <-p.gone:
+				case <-time.After(time.Duration(rand.IntN(500)) * time.Millisecond):
+				}
+				p.kill()
+			}
+			for _, lock := range []string{"HEAD.lock", "packed-refs.lock", "refs/heads/main.lock"} { // of a git that was killed; nobody else may take it for stale
+				os.Remove(filepath.Join(w.dir, ".git", lock))
+			}
+			w.must("consolidate", "demo")
+			w.consolidated()
+		})
+	}
+}
