@@ -5,7 +5,8 @@
 // The driver speaks the protocol, and knows when a prompt is in the agent's context. What is particular to one agent is data, in facts.go and gemini.go. It
 // decides nothing about the team: permissions and plans are asked of whoever started the session.
 //
-//	decode.go   what the agent says, as updates: a pure function of the stream
+//	lines.go    what the agent says, in its order: it waits when it says more than is taken
+//	decode.go   what that means, as updates: a pure function of the stream
 //	queue.go    where each prompt is, and what became of it: a value with rules
 //	client.go   what the agent asks
 //	turn.go     prompts and their answers, between the two

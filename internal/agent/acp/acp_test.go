@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) == 3 && os.Args[1] == "peer" {
+		runPeer(os.Args[2])
+	}
 	code := m.Run()
 	if err := goleak.Find(); code == 0 && err != nil {
 		os.Stderr.WriteString(err.Error() + "\n")

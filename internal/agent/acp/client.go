@@ -34,7 +34,7 @@ func (c client) RequestPermission(ctx context.Context, r sdk.RequestPermissionRe
 	c.mu.Lock()
 	name, input, aside := c.decoder.permission(r)
 	said := append(arrived(c.queue.sees(acted)), c.decoder.flush()...)
-	access := c.access
+	access, cancelled := c.access, c.cancelled
 	c.mu.Unlock()
 	c.sayAll(said)
 
@@ -46,7 +46,7 @@ func (c client) RequestPermission(ctx context.Context, r sdk.RequestPermissionRe
 				}
 			}
 		}
-		return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
+		return withdrawn, nil
 	}
 	allow := func() (sdk.RequestPermissionResponse, error) {
 		return choose(sdk.PermissionOptionKindAllowOnce, sdk.PermissionOptionKindAllowAlways)
@@ -68,6 +68,11 @@ func (c client) RequestPermission(ctx context.Context, r sdk.RequestPermissionRe
 	if access.Mode == "bypassPermissions" && access.Writes || gated && !aside && slices.Contains(looks, name) {
 		return allow()
 	}
+	select {
+	case <-cancelled:
+		return withdrawn, nil
+	default:
+	}
 	answer := make(chan bool, 1)
 	c.say(agent.PermissionAsked{Tool: name, Input: input, Answer: func(allowed bool, reason string) {
 		if !allowed && reason != "" {
@@ -81,11 +86,15 @@ func (c client) RequestPermission(ctx context.Context, r sdk.RequestPermissionRe
 			return allow()
 		}
 		return deny()
+	case <-cancelled:
 	case <-ctx.Done():
 	case <-c.ctx.Done():
 	}
-	return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
+	return withdrawn, nil
 }
+
+// withdrawn is the answer to a request of a turn that is cancelled, or that nothing among its options answers.
+var withdrawn = sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}
 
 // The client offers the agent no files and no terminals: it has its own.
 

@@ -24,12 +24,16 @@ const startTimeout = 3 * time.Minute
 // endTimeout bounds the wait for the end of a program that does not answer as it should, for its own words about that.
 const endTimeout = time.Second
 
+// silence is how long a program may take to end after the end of its output.
+const silence = 2 * time.Second
+
 // session is one agent with one session of its protocol.
 type session struct {
 	agent    Agent
 	spec     agent.Spec
 	child    *proc.Child
 	stderr   proc.Capture
+	lines    *lines // that the agent says
 	conn     *sdk.ClientSideConnection
 	id       sdk.SessionId
 	modes    *sdk.SessionModeState
@@ -45,14 +49,15 @@ type session struct {
 	saying sync.Mutex // held while an update is said, so that none comes after the last one
 	over   bool
 
-	mu       sync.Mutex
-	access   agent.Access
-	stopping bool
-	queue    queue
-	decoder  *decoder
-	failure  *agent.Problem // of the turn that runs
-	began    string         // digest of what the history began with at the last call of the model, as the hook says
-	whole    string         // the same, when a turn had come to its end
+	mu        sync.Mutex
+	access    agent.Access
+	stopping  bool
+	queue     queue
+	decoder   *decoder
+	failure   *agent.Problem // of the turn that runs
+	cancelled chan struct{}  // closed when the turn that runs is cancelled
+	began     string         // digest of what the history began with at the last call of the model, as the hook says
+	whole     string         // the same, when a turn had come to its end
 }
 
 func newSession(a Agent, spec agent.Spec) *session {
@@ -106,8 +111,10 @@ func (s *session) launch() error {
 		return &agent.Problem{Kind: agent.ProblemMissing, Text: err.Error()}
 	}
 	s.child = child
-	s.conn = sdk.NewClientSideConnection(client{s}, child.Stdin, child.Stdout)
+	s.lines = newLines(child.Stdout)
+	s.conn = sdk.NewClientSideConnection(client{s}, child.Stdin, s.lines)
 	s.conn.SetLogger(slog.New(slog.DiscardHandler))
+	close(s.lines.ready)
 	go func() {
 		<-child.Done()
 		s.end()
@@ -211,8 +218,9 @@ func (s *session) fail(err error) error {
 	}
 	gone := s.ctx.Err() != nil
 	s.child.Kill()
-	s.child.Stdout.Close()
-	s.close()
+	go s.watch()
+	for range s.updates { // nobody has them
+	}
 	words := wordsOf(err)
 	if gone {
 		words = "it ended at its start"
@@ -235,18 +243,25 @@ func (s *session) fail(err error) error {
 
 // watch sees the program to its end.
 func (s *session) watch() {
+	lost := ""
+	select {
+	case <-s.child.Done():
+	case <-s.conn.Done():
+		lost = s.hushed()
+	}
 	exit, err := s.child.Wait(context.Background())
 	<-s.conn.Done()
+	s.end()
+	s.mu.Lock() // what is given from now on is refused
+	stopping := s.stopping
+	s.mu.Unlock()
 	s.asking.Wait()
 	s.child.Stdout.Close()
 	s.close()
-	s.mu.Lock()
-	stopping := s.stopping
-	s.mu.Unlock()
 	if stopping {
 		err = nil
 	} else if err == nil {
-		words := exit.String()
+		words := lost + exit.String()
 		if more := strings.TrimSpace(s.stderr.String()); more != "" {
 			words += ": " + tail(more)
 		}
@@ -257,6 +272,23 @@ func (s *session) watch() {
 	s.over = true
 	s.updates <- agent.Ended{Err: err}
 	close(s.updates)
+}
+
+// hushed sees a program to its end that says nothing any more, and says so of one that has to be ended.
+func (s *session) hushed() (lost string) {
+	select {
+	case <-s.child.Done():
+		return ""
+	case <-time.After(silence):
+	}
+	s.mu.Lock()
+	stopping := s.stopping
+	s.mu.Unlock()
+	if stopping { // somebody ends it
+		return ""
+	}
+	s.child.Stop(context.Background(), proc.Ladder{Stdin: time.Second, Term: time.Second})
+	return "it said nothing any more; "
 }
 
 func (s *session) say(u agent.Update) {

@@ -22,6 +22,7 @@ func (s *session) Give(_ context.Context, p agent.Prompt) error {
 		s.start(send)
 	}
 	if cancel {
+		s.withdraw()
 		s.asking.Go(func() { s.conn.Cancel(s.ctx, sdk.CancelNotification{SessionId: s.id}) })
 	}
 	return nil
@@ -33,6 +34,7 @@ func (s *session) Interrupt(ctx context.Context) error {
 	working := s.queue.running > 0
 	if working {
 		s.queue.cancel(s.decoder.busy())
+		s.withdraw()
 	}
 	s.mu.Unlock()
 	if !working {
@@ -41,10 +43,19 @@ func (s *session) Interrupt(ctx context.Context) error {
 	return s.conn.Cancel(ctx, sdk.CancelNotification{SessionId: s.id})
 }
 
+// withdraw takes back what was asked about in the turn: the agent waits for that before it ends a turn that is cancelled. The caller holds mu.
+func (s *session) withdraw() {
+	select {
+	case <-s.cancelled:
+	default:
+		close(s.cancelled)
+	}
+}
+
 // start sends a prompt. The caller holds mu.
 func (s *session) start(p *post) {
 	if p.first {
-		s.failure = nil
+		s.failure, s.cancelled = nil, make(chan struct{})
 		s.decoder.begin()
 	}
 	s.asking.Go(func() {
@@ -52,7 +63,7 @@ func (s *session) start(p *post) {
 			s.say(agent.TurnStarted{})
 		}
 		response, err := s.conn.Prompt(s.ctx, sdk.PromptRequest{SessionId: s.id, Prompt: []sdk.ContentBlock{sdk.TextBlock(p.text)}})
-		if s.ctx.Err() == nil && !s.cut(err) {
+		if err == nil || s.ctx.Err() == nil && !s.cut(err) {
 			s.answered(p, response, err)
 		}
 	})
@@ -100,7 +111,7 @@ func (s *session) answered(p *post, response sdk.PromptResponse, err error) {
 	case end.Interrupted:
 		end.Problem, how = nil, max(how, stopped)
 	case end.Problem != nil:
-		end.Text, how = "", failed
+		how = failed
 	case response.StopReason == sdk.StopReasonRefusal:
 		end.Problem = &agent.Problem{Kind: agent.ProblemModel, Text: "the model refused to go on"}
 	case response.StopReason == sdk.StopReasonMaxTokens:
@@ -108,13 +119,16 @@ func (s *session) answered(p *post, response sdk.PromptResponse, err error) {
 	default:
 		s.whole = s.began
 	}
+	if end.Problem != nil {
+		end.Text = ""
+	}
 	next, lost := s.queue.end(how, end.Problem != nil)
 	said = append(said, givenBack(ids(lost))...)
 	s.mu.Unlock()
 	s.sayAll(append(said, end))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if next := s.queue.goOn(next); next != nil && !s.stopping {
+	if next := s.queue.goOn(next); next != nil && !s.stopping && s.ctx.Err() == nil {
 		s.start(next)
 	}
 }

@@ -2,6 +2,8 @@ package claude
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -87,4 +89,24 @@ func TestGarbage(t *testing.T) {
 	}
 	b.WaitFile("ran")
 	run.Got("p")
+}
+
+// A program that closes its output and lives on has ended, for all that can be told of it.
+func TestSaysNothingAnyMore(t *testing.T) {
+	home := t.TempDir()
+	program := filepath.Join(home, "claude")
+	script := `#!/bin/sh
+read line; echo '{"type":"control_response","response":{"subtype":"success","request_id":"cadre-1"}}'
+echo '{"type":"control_request","request_id":"1","request":{"subtype":"mcp_message","message":{"jsonrpc":"2.0","id":1,"method":"tools/list"}}}'
+read line; read line; echo 'I hang up' >&2; exec >&-; sleep 1000
+`
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b := agenttest.NewBench(t, Agent{Program: program}, agenttest.World{Home: home, Dir: home})
+	run := b.Start()
+	run.Tell("p", "do one")
+	if end := agenttest.Next[agent.Ended](run); end.Err == nil || !strings.Contains(end.Err.Error(), "I hang up") {
+		t.Errorf("it ended with %v", end.Err)
+	}
 }

@@ -112,6 +112,9 @@ const gateHook = "gate"
 // toolsTimeout bounds the wait for the program to ask for the team's tools. One that does so later has them later.
 const toolsTimeout = 10 * time.Second
 
+// silence is how long the program may take to end after the end of its output.
+const silence = 2 * time.Second
+
 func (s *session) stop() {
 	s.mu.Lock()
 	s.stopping = true
@@ -133,6 +136,7 @@ func (s *session) read() {
 			break
 		}
 	}
+	lost := s.hushed()
 	exit, err := s.child.Wait(context.Background())
 	s.child.Stdout.Close()
 	s.end()
@@ -150,7 +154,7 @@ func (s *session) read() {
 	if stopping {
 		err = nil
 	} else if err == nil {
-		words := exit.String()
+		words := lost + exit.String()
 		if more := strings.TrimSpace(s.stderr.String()); more != "" {
 			words += ": " + tail(more)
 		}
@@ -158,6 +162,23 @@ func (s *session) read() {
 	}
 	s.updates <- agent.Ended{Err: err}
 	close(s.updates)
+}
+
+// hushed sees a program to its end that says nothing any more, and says so of one that has to be ended.
+func (s *session) hushed() (lost string) {
+	select {
+	case <-s.child.Done():
+		return ""
+	case <-time.After(silence):
+	}
+	s.mu.Lock()
+	stopping := s.stopping
+	s.mu.Unlock()
+	if stopping { // somebody ends it
+		return ""
+	}
+	s.child.Stop(context.Background(), proc.Ladder{Stdin: time.Second, Term: time.Second})
+	return "it said nothing any more; "
 }
 
 // tail is the end of a text, which says most.
