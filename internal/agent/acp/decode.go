@@ -1,7 +1,9 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,6 +29,7 @@ type tool struct {
 	kind  sdk.ToolKind
 	title string         // the first that it had
 	input map[string]any // as the agent gave it
+	files []string       // that it is about, by the agent's word
 	said  bool
 }
 
@@ -59,10 +62,10 @@ func (d *decoder) decode(u sdk.SessionUpdate) (said []agent.Update, shows sign) 
 		return nil, spoke
 	case u.ToolCall != nil:
 		t := u.ToolCall
-		return append(d.flush(), d.tool(t.ToolCallId, t.Kind, t.Title, input(t.RawInput, t.Locations), t.Status, contentOf(t.Content, t.RawOutput))...), acted
+		return append(d.flush(), d.tool(t.ToolCallId, tool{kind: t.Kind, title: t.Title, input: input(t.RawInput), files: filesOf(t.Locations, t.Content)}, t.Status, contentOf(t.Content, t.RawOutput))...), acted
 	case u.ToolCallUpdate != nil:
 		t := u.ToolCallUpdate
-		return d.tool(t.ToolCallId, value(t.Kind), value(t.Title), input(t.RawInput, t.Locations), value(t.Status), contentOf(t.Content, t.RawOutput)), noSign
+		return d.tool(t.ToolCallId, tool{kind: value(t.Kind), title: value(t.Title), input: input(t.RawInput), files: filesOf(t.Locations, t.Content)}, value(t.Status), contentOf(t.Content, t.RawOutput)), noSign
 	case u.UsageUpdate != nil && u.UsageUpdate.Size > 0:
 		return d.usage(u.UsageUpdate.Used, u.UsageUpdate.Size), noSign
 	}
@@ -94,26 +97,19 @@ func (d *decoder) flush() []agent.Update {
 }
 
 // tool takes what an update says of a tool. Some agents tell of a tool before they have its input.
-func (d *decoder) tool(id sdk.ToolCallId, kind sdk.ToolKind, title string, given map[string]any, status sdk.ToolCallStatus, output string) (said []agent.Update) {
+func (d *decoder) tool(id sdk.ToolCallId, told tool, status sdk.ToolCallStatus, output string) (said []agent.Update) {
 	t := d.tools[id]
 	if t == nil {
 		t = &tool{}
 		d.tools[id] = t
 	}
-	if kind != "" {
-		t.kind = kind
-	}
-	if title != "" && t.title == "" {
-		t.title = title
-	}
+	t.kind, t.title = cmp.Or(told.kind, t.kind), cmp.Or(t.title, told.title)
 	ends := status == sdk.ToolCallStatusCompleted || status == sdk.ToolCallStatusFailed
 	if !t.said {
-		if len(given) > 0 {
-			t.input = given
-		}
-		if ends || t.whole() && status != "" {
+		t.learn(told)
+		if ends || t.whole(status) && status != "" {
 			t.said = true
-			name, text := d.name(t.kind, t.title, t.input)
+			name, text := d.name(*t)
 			said = append(said, agent.ToolStarted{ID: string(id), Tool: name, Input: text})
 		}
 	}
@@ -124,8 +120,21 @@ func (d *decoder) tool(id sdk.ToolCallId, kind sdk.ToolKind, title string, given
 	return said
 }
 
-// whole reports whether what is known of the tool is all that there is.
-func (t *tool) whole() bool {
+// learn takes what is told of the tool's input, as far as that is told.
+func (t *tool) learn(told tool) {
+	if len(told.input) > 0 {
+		t.input = told.input
+	}
+	if len(told.files) > 0 {
+		t.files = told.files
+	}
+}
+
+// whole reports whether what is known of the tool, in that state, is all that there is.
+func (t *tool) whole(status sdk.ToolCallStatus) bool {
+	if status == sdk.ToolCallStatusPending && len(t.input)+len(t.files) == 0 {
+		return false
+	}
 	if t.kind == sdk.ToolKindExecute {
 		return t.input["command"] != nil || t.input["cmd"] != nil || !strings.Contains(" bash shell ", " "+t.title+" ")
 	}
@@ -134,33 +143,38 @@ func (t *tool) whole() bool {
 
 // permission is what the agent asks leave for. Aside it asks about something else than the tool that it uses, such as a folder that is not the project's.
 func (d *decoder) permission(r sdk.RequestPermissionRequest) (name, text string, aside bool) {
-	kind, title := value(r.ToolCall.Kind), value(r.ToolCall.Title)
-	given := input(r.ToolCall.RawInput, r.ToolCall.Locations)
+	about := tool{kind: value(r.ToolCall.Kind), title: value(r.ToolCall.Title)}
 	if t := d.tools[r.ToolCall.ToolCallId]; t != nil {
-		if (kind == "" || kind == sdk.ToolKindOther) && t.kind != "" {
-			aside = title != t.title
-			kind, title = t.kind, t.title
+		if (about.kind == "" || about.kind == sdk.ToolKindOther) && t.kind != "" {
+			aside = about.title != t.title
+			about.kind, about.title = t.kind, t.title
 		}
-		if title == "" {
-			title = t.title
-		}
-		if len(given) == 0 {
-			given = t.input
-		}
+		about.title = cmp.Or(about.title, t.title)
+		about.learn(*t)
 	}
-	name, text = d.name(kind, title, given)
+	about.learn(tool{input: input(r.ToolCall.RawInput), files: filesOf(r.ToolCall.Locations, r.ToolCall.Content)})
+	name, text = d.name(about)
 	return name, text, aside
 }
 
-// input is what the agent gave to a tool; where it does not say that, the file that it is about.
-func input(raw any, locations []sdk.ToolCallLocation) map[string]any {
-	if given, ok := raw.(map[string]any); ok && len(given) > 0 {
-		return given
+// input is what the agent gave to a tool.
+func input(raw any) map[string]any {
+	given, _ := raw.(map[string]any)
+	return given
+}
+
+// filesOf are the files that a tool is about, in order.
+func filesOf(where []sdk.ToolCallLocation, content []sdk.ToolCallContent) (files []string) {
+	for _, l := range where {
+		files = append(files, l.Path)
 	}
-	if len(locations) > 0 && locations[0].Path != "" {
-		return map[string]any{"path": locations[0].Path}
+	for _, c := range content {
+		if c.Diff != nil {
+			files = append(files, c.Diff.Path)
+		}
 	}
-	return nil
+	slices.Sort(files)
+	return slices.DeleteFunc(slices.Compact(files), func(file string) bool { return file == "" })
 }
 
 // kinds are the names that Claude Code has for kinds of tools.
@@ -170,27 +184,18 @@ var kinds = map[sdk.ToolKind]string{
 }
 
 // name is a tool by the name that Claude Code has for its kind, or that of an MCP tool, and its input.
-func (d *decoder) name(kind sdk.ToolKind, title string, given map[string]any) (string, string) {
+func (d *decoder) name(t tool) (string, string) {
 	in := map[string]any{}
-	for k, v := range given {
-		in[k] = v
-	}
-	rename := func(to string, from ...string) {
-		for _, key := range from {
-			if v, ok := in[key]; ok && in[to] == nil {
-				in[to] = v
-			}
-		}
-	}
-	name := kinds[kind]
+	maps.Copy(in, t.input)
+	name, title := kinds[t.kind], t.title
 	switch name {
 	case "Bash":
-		rename("command", "cmd")
+		rename(in, "command", "cmd")
 		if in["command"] == nil {
 			in["command"] = title
 		}
 	case "Edit", "Read":
-		rename("file_path", "filePath", "filepath", "path", "absolute_path")
+		t.nameFile(in)
 	case "", "Task":
 		// A title is the agent's own name of the tool only where the kind says nothing: that of a command is what the model wrote.
 		if known := d.facts.names[title]; known != "" {
@@ -210,6 +215,39 @@ func (d *decoder) name(kind sdk.ToolKind, title string, given map[string]any) (s
 		return name, "{}"
 	}
 	return name, string(text)
+}
+
+// nameFile puts the file that the tool is about where Claude Code's tools have theirs. A tool that is about several is about none of them alone: what is allowed
+// for one file is not allowed for another beside it.
+func (t *tool) nameFile(in map[string]any) {
+	rename(in, "file_path", "filePath", "filepath", "path", "absolute_path")
+	listed, _ := in["files"].([]any)
+	several := len(t.files) > 1 || len(listed) > 1 || t.kind == sdk.ToolKindMove
+	if len(t.files) == 1 && in["file_path"] == nil {
+		in["file_path"] = t.files[0]
+	} else if named, ok := in["file_path"].(string); ok && len(t.files) == 1 {
+		several = several || !same(named, t.files[0])
+	}
+	if several {
+		delete(in, "file_path")
+		if len(listed) == 0 && len(t.files) > 0 {
+			in["files"] = t.files
+		}
+	}
+}
+
+// same reports whether two paths may be of one file, of which one is told from the project's folder on.
+func same(a, b string) bool {
+	return a == b || strings.HasSuffix(a, "/"+b) || strings.HasSuffix(b, "/"+a)
+}
+
+func rename(in map[string]any, to string, from ...string) {
+	for _, key := range from {
+		if v, ok := in[key]; ok && in[to] == nil {
+			in[to] = v
+			delete(in, key)
+		}
+	}
 }
 
 // looks are the tools that change nothing: what the gate lets pass of them is asked of nobody.

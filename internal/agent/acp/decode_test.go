@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -144,6 +145,40 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// The file that is to be changed is known where the agent names it, whatever word it has for it; one of several stands for none of the others.
+func TestFileOfAnEdit(t *testing.T) {
+	for _, c := range []struct{ told, asked, want string }{
+		{``, `"kind":"edit","rawInput":{"filePath":"a","x":1}`, `{"file_path":"a","x":1}`},
+		{``, `"kind":"edit","rawInput":{"filepath":"a"},"locations":[{"path":"/p/a"}]`, `{"file_path":"a"}`},
+		{``, `"kind":"edit","locations":[{"path":"/p/a"}],"content":[{"type":"diff","path":"/p/a","newText":"x"}]`, `{"file_path":"/p/a"}`},
+		{``, `"kind":"edit","content":[{"type":"diff","path":"a","newText":""},{"type":"diff","path":"b","newText":"x"}]`, `{"files":["a","b"]}`},
+		{``, `"kind":"edit","rawInput":{"path":"a"},"locations":[{"path":"a"},{"path":"b"}]`, `{"files":["a","b"]}`},
+		{``, `"kind":"edit","rawInput":{"filepath":"a, b","files":[{"path":"a"},{"path":"b"}]}`, `{"files":[{"path":"a"},{"path":"b"}]}`},
+		{``, `"kind":"move","rawInput":{"path":"a","to":"b"},"locations":[{"path":"a"}]`, `{"files":["a"],"to":"b"}`},
+		{``, `"kind":"edit","rawInput":[]`, `{}`},
+		{`"kind":"edit","rawInput":{"path":"a"}`, `"rawInput":[]`, `{"file_path":"a"}`},
+		{`"kind":"edit","rawInput":{"path":"a"}`, `"locations":[{"path":"/p/a"}]`, `{"file_path":"a"}`},
+		{`"kind":"edit","rawInput":{"path":"a"}`, `"locations":[{"path":"/p/ba"}]`, `{"files":["/p/ba"]}`},
+		{`"kind":"edit","locations":[{"path":"a"}]`, `"rawInput":{"path":"b"},"locations":[{"path":"b"}]`, `{"file_path":"b"}`},
+	} {
+		d := newDecoder(anyAgent)
+		var u sdk.SessionUpdate
+		var r sdk.RequestPermissionRequest
+		for text, v := range map[string]any{
+			`{"sessionUpdate":"tool_call","toolCallId":"t","title":"write","status":"pending",` + cmp.Or(c.told, `"content":[]`) + `}`: &u,
+			`{"sessionId":"s","options":[],"toolCall":{"toolCallId":"t","title":"write",` + c.asked + `}}`:                             &r,
+		} {
+			if err := json.Unmarshal([]byte(text), v); err != nil {
+				t.Fatal(text, err)
+			}
+		}
+		d.decode(u)
+		if name, got, _ := d.permission(r); name != "Edit" || got != c.want {
+			t.Errorf("%s, %s is %s %s, not %s", c.told, c.asked, name, got, c.want)
+		}
+	}
+}
+
 // What the model writes into a command, or a server calls a tool, does not make it another tool.
 func TestNamesOfTools(t *testing.T) {
 	for _, c := range []struct {
@@ -172,7 +207,7 @@ func TestNamesOfTools(t *testing.T) {
 		{anyAgent, sdk.ToolKindExecute, "cadre_TaskList", "Bash"},
 		{anyAgent, sdk.ToolKindOther, "TaskList", "tool TaskList"},
 	} {
-		if name, _ := newDecoder(c.facts).name(c.kind, c.title, nil); name != c.want {
+		if name, _ := newDecoder(c.facts).name(tool{kind: c.kind, title: c.title}); name != c.want {
 			t.Errorf("%s %q is %q, not %q", c.kind, c.title, name, c.want)
 		}
 	}

@@ -6,6 +6,11 @@
 // A [Server] speaks Anthropic Messages, OpenAI Responses and Gemini generateContent, streaming and not, on one address. A [Script] says what the
 // model answers; what each model was shown is recorded, in a form that is the same for all three.
 //
+// # Recordings
+//
+// What the programs say is kept in testdata of their drivers, a folder for each version, and beside each recording what the driver's decoder makes of it.
+// To record a version: go test ./internal/agent/codex -run Recordings -record -update
+//
 // # Guarantees
 //
 //   - Nobody's credentials are used and nothing but loopback is reached: the environment is made from nothing, with a home folder of its own.

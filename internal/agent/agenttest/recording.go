@@ -274,7 +274,7 @@ type cleaner struct {
 }
 
 var (
-	passing = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b\d{13,}\b`) // names for one session only
+	passing = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b\d{13,}\b|\bses_[0-9A-Za-z]{26}\b`) // names for one session only
 	moment  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d[:-]\d\d[:-]\d\d(\.\d+)?Z?`)
 	inName  = regexp.MustCompile(`[^a-zA-Z0-9]`) // what some programs do not have in names of files that are made from paths
 	timing  = regexp.MustCompile(`(?i)(ms|at|time|timestamp|pid|duration|revision)$`)

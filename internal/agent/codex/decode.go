@@ -343,13 +343,17 @@ func toolOf(i *item) (name, input string) {
 	return "", ""
 }
 
-// editOf names the first file of a change where Claude Code's Edit has its file, and has the rest beside it.
+// editOf names the file of a change where Claude Code's Edit has its file, and has the rest beside it. A change of several files is about none of them
+// alone: what is allowed for one is not allowed for another.
 func editOf(changes json.RawMessage) string {
 	var list []struct {
 		Path string `json:"path"`
+		Kind struct {
+			To string `json:"move_path"`
+		} `json:"kind"`
 	}
 	in := object{"changes": changes}
-	if json.Unmarshal(changes, &list) == nil && len(list) > 0 {
+	if parse(changes, &list); len(list) == 1 && list[0].Kind.To == "" {
 		in["file_path"] = list[0].Path
 	}
 	text, err := json.Marshal(in)

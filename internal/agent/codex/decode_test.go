@@ -76,6 +76,21 @@ func TestOtherShapes(t *testing.T) {
 	}
 }
 
+// A change of several files is not named by one of them, which alone may be changed without asking.
+func TestEditOfSeveralFiles(t *testing.T) {
+	for changes, want := range map[string]string{
+		`[{"path":"a"}]`:                                  `{"changes":[{"path":"a"}],"file_path":"a"}`,
+		`[{"path":"a"},{"path":"b"}]`:                     `{"changes":[{"path":"a"},{"path":"b"}]}`,
+		`[{"path":"a","kind":{"move_path":"b"}}]`:         `{"changes":[{"path":"a","kind":{"move_path":"b"}}]}`,
+		`[{"path":"a","kind":{"move_path":null}},{}]`:     `{"changes":[{"path":"a","kind":{"move_path":null}},{}]}`,
+		`[{"path":"a","kind":{"type":"add"},"diff":"+"}]`: `{"changes":[{"path":"a","kind":{"type":"add"},"diff":"+"}],"file_path":"a"}`,
+	} {
+		if got := editOf(json.RawMessage(changes)); got != want {
+			t.Errorf("%s is %s", changes, got)
+		}
+	}
+}
+
 // scenes are those of this program alone.
 func scenes(r func() *relay) []agenttest.Scene {
 	all := agent.Access{Mode: "bypassPermissions", Writes: true}
