@@ -108,6 +108,9 @@ type Tool struct {
 // ToolServerName is the name under which agents know the MCP server of the team's tools.
 const ToolServerName = "cadre"
 
+// Nobody is what an agent is told that asks a person at its own terminal.
+const Nobody = "Nobody sits at this terminal. Ask your lead, or a colleague, with SendMessage, and end your turn: the answer comes as a message."
+
 // Desk is what a session may do in its team, always as its member.
 type Desk interface {
 	// Do sends a command and returns the record that it became; the record is nil when nothing had to change.

@@ -24,9 +24,6 @@ const startTimeout = 3 * time.Minute
 // endTimeout bounds the wait for the end of a program that does not answer as it should, for its own words about that.
 const endTimeout = time.Second
 
-// silence is how long a program may take to end after the end of its output.
-const silence = 2 * time.Second
-
 // session is one agent with one session of its protocol.
 type session struct {
 	agent    Agent
@@ -231,10 +228,10 @@ func (s *session) fail(err error) error {
 			}
 		}
 		if text := strings.TrimSpace(s.stderr.String()); text != "" {
-			words = tail(text)
+			words = agent.Tail(text)
 		}
 	}
-	kind := kindOf(words)
+	kind := agent.KindOf(0, words)
 	if kind == agent.ProblemModel && gone {
 		kind = agent.ProblemMissing
 	}
@@ -247,7 +244,11 @@ func (s *session) watch() {
 	select {
 	case <-s.child.Done():
 	case <-s.conn.Done():
-		lost = s.hushed()
+		lost = agent.Hushed(s.child, func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.stopping
+		})
 	}
 	exit, err := s.child.Wait(context.Background())
 	<-s.conn.Done()
@@ -261,11 +262,7 @@ func (s *session) watch() {
 	if stopping {
 		err = nil
 	} else if err == nil {
-		words := lost + exit.String()
-		if more := strings.TrimSpace(s.stderr.String()); more != "" {
-			words += ": " + tail(more)
-		}
-		err = errors.New(s.agent.facts.command[0] + " ended: " + words)
+		err = agent.Died(s.agent.facts.command[0], lost, exit, s.stderr.String())
 	}
 	s.saying.Lock()
 	defer s.saying.Unlock()
@@ -274,37 +271,12 @@ func (s *session) watch() {
 	close(s.updates)
 }
 
-// hushed sees a program to its end that says nothing any more, and says so of one that has to be ended.
-func (s *session) hushed() (lost string) {
-	select {
-	case <-s.child.Done():
-		return ""
-	case <-time.After(silence):
-	}
-	s.mu.Lock()
-	stopping := s.stopping
-	s.mu.Unlock()
-	if stopping { // somebody ends it
-		return ""
-	}
-	s.child.Stop(context.Background(), proc.Ladder{Stdin: time.Second, Term: time.Second})
-	return "it said nothing any more; "
-}
-
 func (s *session) say(u agent.Update) {
 	s.saying.Lock()
 	defer s.saying.Unlock()
 	if !s.over {
 		s.updates <- u
 	}
-}
-
-func tail(s string) string {
-	const most = 2000
-	if len(s) > most {
-		return "… " + strings.ToValidUTF8(s[len(s)-most:], "")
-	}
-	return s
 }
 
 // SetAccess sets the agent's mode, where it has one for what the session may do. What has to be gated, and cannot be, is an error.

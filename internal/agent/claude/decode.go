@@ -64,6 +64,7 @@ type line struct {
 	Errors         []string `json:"errors"`
 	ModelUsage     spending `json:"modelUsage"`                    // since the program started, or, in later versions, since the session did
 	Since          spending `json:"model_usage_since_last_result"` // in later versions
+	Status         int      `json:"api_error_status"`
 
 	// of an api_retry
 	Attempt     int    `json:"attempt"`
@@ -182,7 +183,7 @@ func (d *decoder) system(l *line) []any {
 		if l.ErrorStatus != 0 {
 			what = fmt.Sprintf("%d %s", l.ErrorStatus, what)
 		}
-		return []any{working{}, agent.Retrying{Problem: agent.Problem{Kind: kindOf(l.Error, ""),
+		return []any{working{}, agent.Retrying{Problem: agent.Problem{Kind: kindOf(l.Error, l.ErrorStatus, ""),
 			Text: fmt.Sprintf("API error: %s; it tries again (%d of %d)", what, l.Attempt, l.MaxRetries)}}}
 	}
 	return nil
@@ -250,8 +251,7 @@ func (d *decoder) result(l *line) []any {
 	case strings.HasPrefix(l.TerminalReason, "aborted"), l.Subtype == "error_during_execution" && l.TerminalReason == "":
 		end.Interrupted = true
 	case l.IsError || strings.HasPrefix(l.Subtype, "error"):
-		words := wordsOf(l, d.last)
-		end.Problem = &agent.Problem{Kind: kindOf(d.error, words), Text: words}
+		end.Problem = &agent.Problem{Kind: kindOf(d.error, l.Status, wordsOf(l, "")), Text: wordsOf(l, d.last)} // what the model said tells nothing of it
 	}
 	if end.Problem != nil {
 		end.Text = ""
@@ -304,32 +304,15 @@ func wordsOf(l *line, last string) string {
 	return "the turn failed"
 }
 
-// kindOf tells what helps from the program's word for the error, else from what it says.
-func kindOf(word, text string) agent.ProblemKind {
+// kindOf tells what helps from the program's word for the error, else from the HTTP status, else from what it says.
+func kindOf(word string, status int, text string) agent.ProblemKind {
 	switch word {
 	case "authentication_failed", "billing_error", "oauth_org_not_allowed", "account_on_hold":
 		return agent.ProblemLogin
 	case "rate_limit", "overloaded", "max_output_tokens_rate_limit":
 		return agent.ProblemLimit
 	}
-	text = strings.ToLower(text)
-	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(text, w) {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case has("prompt is too long", "context window", "context limit"):
-		return agent.ProblemContext
-	case has("authenticat", "invalid api key", "/login", "401", "credit balance"):
-		return agent.ProblemLogin
-	case has("rate limit", "429", "overloaded", "529", "usage limit"):
-		return agent.ProblemLimit
-	}
-	return agent.ProblemModel
+	return agent.KindOf(status, text)
 }
 
 // parse reads JSON as far as it has the shapes that are known here: what another version writes in another shape is passed over.

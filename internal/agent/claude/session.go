@@ -97,23 +97,20 @@ func (s *session) begin(ctx context.Context, started agent.Started) error {
 	if words == "" {
 		words = err.Error()
 	}
-	kind := kindOf("", words)
+	kind := agent.KindOf(0, words)
 	if kind == agent.ProblemModel && errors.Is(err, errEnded) {
 		if exit, _ := s.child.Wait(ctx); exit.Signal != 0 { // somebody killed it
 			return errors.New("claude ended at its start: " + exit.String())
 		}
 		kind = agent.ProblemMissing // it does not run here, whatever is tried
 	}
-	return &agent.Problem{Kind: kind, Text: tail(words)}
+	return &agent.Problem{Kind: kind, Text: agent.Tail(words)}
 }
 
 const gateHook = "gate"
 
 // toolsTimeout bounds the wait for the program to ask for the team's tools. One that does so later has them later.
 const toolsTimeout = 10 * time.Second
-
-// silence is how long the program may take to end after the end of its output.
-const silence = 2 * time.Second
 
 func (s *session) stop() {
 	s.mu.Lock()
@@ -136,7 +133,11 @@ func (s *session) read() {
 			break
 		}
 	}
-	lost := s.hushed()
+	lost := agent.Hushed(s.child, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.stopping
+	})
 	exit, err := s.child.Wait(context.Background())
 	s.child.Stdout.Close()
 	s.end()
@@ -154,40 +155,10 @@ func (s *session) read() {
 	if stopping {
 		err = nil
 	} else if err == nil {
-		words := lost + exit.String()
-		if more := strings.TrimSpace(s.stderr.String()); more != "" {
-			words += ": " + tail(more)
-		}
-		err = errors.New("claude ended: " + words)
+		err = agent.Died("claude", lost, exit, s.stderr.String())
 	}
 	s.updates <- agent.Ended{Err: err}
 	close(s.updates)
-}
-
-// hushed sees a program to its end that says nothing any more, and says so of one that has to be ended.
-func (s *session) hushed() (lost string) {
-	select {
-	case <-s.child.Done():
-		return ""
-	case <-time.After(silence):
-	}
-	s.mu.Lock()
-	stopping := s.stopping
-	s.mu.Unlock()
-	if stopping { // somebody ends it
-		return ""
-	}
-	s.child.Stop(context.Background(), proc.Ladder{Stdin: time.Second, Term: time.Second})
-	return "it said nothing any more; "
-}
-
-// tail is the end of a text, which says most.
-func tail(s string) string {
-	const most = 2000
-	if len(s) > most {
-		return "… " + strings.ToValidUTF8(s[len(s)-most:], "")
-	}
-	return s
 }
 
 // take does what one part of a line asks for.
@@ -318,9 +289,6 @@ func planIn(input json.RawMessage) string {
 	return in.Plan
 }
 
-// nobody is what a tool is told that needs a person at the program's own terminal.
-const nobody = "Nobody sits at this terminal. Ask your lead, or a colleague, with SendMessage, and end your turn: the answer comes as a message."
-
 func (s *session) permission(id string, r request) {
 	allow := func() { s.answer(id, map[string]any{"behavior": "allow", "updatedInput": r.Input}) }
 	deny := func(why string) {
@@ -331,7 +299,7 @@ func (s *session) permission(id string, r request) {
 	}
 	switch r.ToolName {
 	case "AskUserQuestion":
-		deny(nobody)
+		deny(agent.Nobody)
 	case "EnterPlanMode":
 		allow()
 	case exitPlan:

@@ -383,7 +383,7 @@ func wordsOf(e turnError) string {
 	return e.Message + ": " + e.Details
 }
 
-// kindOf tells what helps from the program's word for the error, and the HTTP status where it has one.
+// kindOf tells what helps from the program's word for the error, else from the HTTP status, else from what it says.
 func kindOf(e turnError) agent.ProblemKind {
 	word, status := "", 0
 	if json.Unmarshal(e.Info, &word) != nil {
@@ -396,16 +396,15 @@ func kindOf(e turnError) agent.ProblemKind {
 			}
 		}
 	}
-	text := strings.ToLower(wordsOf(e))
-	switch {
-	case word == "contextWindowExceeded":
+	switch word {
+	case "contextWindowExceeded":
 		return agent.ProblemContext
-	case word == "unauthorized", status == 401, status == 403, strings.Contains(text, "401"), strings.Contains(text, "missing environment variable"):
+	case "unauthorized":
 		return agent.ProblemLogin
-	case word == "usageLimitExceeded", word == "rateLimitExceeded", word == "serverOverloaded", status == 429, status == 503, strings.Contains(text, "429"):
+	case "usageLimitExceeded", "rateLimitExceeded", "serverOverloaded":
 		return agent.ProblemLimit
 	}
-	return agent.ProblemModel
+	return agent.KindOf(status, wordsOf(e))
 }
 
 // request returns what a request of the program asks for; nil for what is not known here.

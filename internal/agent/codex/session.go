@@ -211,21 +211,11 @@ func (s *session) fail(err error) error {
 	if words == "" || !gone {
 		words = strings.TrimSpace(err.Error() + "\n" + words)
 	}
-	kind := agent.ProblemModel
-	if lower := strings.ToLower(words); strings.Contains(lower, "log in") || strings.Contains(lower, "login") || strings.Contains(lower, "unauthorized") {
-		kind = agent.ProblemLogin
-	} else if gone {
+	kind := agent.KindOf(0, words)
+	if kind == agent.ProblemModel && gone {
 		kind = agent.ProblemMissing
 	}
-	return &agent.Problem{Kind: kind, Text: tail(words)}
-}
-
-func tail(s string) string {
-	const most = 2000
-	if len(s) > most {
-		return "… " + strings.ToValidUTF8(s[len(s)-most:], "")
-	}
-	return s
+	return &agent.Problem{Kind: kind, Text: agent.Tail(words)}
 }
 
 // run keeps the connection until the program ends.
@@ -261,11 +251,7 @@ func (s *session) run(w *wire) {
 	if stopping {
 		err = nil
 	} else if err == nil {
-		words := lost + exit.String()
-		if more := strings.TrimSpace(s.stderr.String()); more != "" {
-			words += ": " + tail(more)
-		}
-		err = errors.New("codex ended: " + words)
+		err = agent.Died("codex", lost, exit, s.stderr.String())
 	}
 	s.updates <- agent.Ended{Err: err}
 	close(s.updates)

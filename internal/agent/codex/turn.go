@@ -343,9 +343,6 @@ func (s *session) Stop(ctx context.Context) error {
 	return s.child.Stop(ctx, proc.Ladder{Term: time.Second})
 }
 
-// nobody is what the agent is told that asks a person.
-const nobody = "Nobody sits at this terminal. Ask your lead, or a colleague, with SendMessage, and end your turn: the answer comes as a message."
-
 // open is a request of the program that waits for its answer. An answer is lost with a connection that breaks; on the next one the
 // program asks again, under the same id.
 type open struct {
@@ -401,7 +398,7 @@ func (s *session) asked(w *wire, m rpc) {
 	case questions:
 		answers := object{}
 		for _, q := range r.ids {
-			answers[q] = object{"answers": []string{nobody}}
+			answers[q] = object{"answers": []string{agent.Nobody}}
 		}
 		answer(object{"answers": answers})
 	case elicitation:
