@@ -85,6 +85,7 @@ type round struct {
 	tasks   int
 	main    []*process // the run, or the host
 	lead    *client
+	leashes []int // that were seen
 }
 
 func newRound(t *testing.T, seed uint64) *round {
@@ -122,8 +123,9 @@ func (r *round) colleagues(member string) []string {
 
 // work is a task of a shell: it tells a colleague of itself, with words that no other message has.
 func (r *round) work() team.CreateTask {
-	to := r.members[r.dice.IntN(len(r.members))]
-	return team.CreateTask{Retries: 5, Run: fmt.Sprintf("%s send demo --to %s --from $CADRE_MEMBER_NAME \"word of task $CADRE_TASK_ID $$ $(date +%%N)\" && sleep 0.0%d && echo done", cadre, to, r.dice.IntN(8))}
+	to := r.dice.Perm(len(r.members))
+	return team.CreateTask{Retries: 5, Run: fmt.Sprintf("to=%s; test $to != $CADRE_MEMBER_NAME || to=%s; %s send demo --to $to \"word of task $CADRE_TASK_ID $$ $(date +%%N)\" && sleep 0.0%d && echo done",
+		r.members[to[0]], r.members[to[1]], cadre, r.dice.IntN(8))}
 }
 
 func (r *round) begin() {
@@ -186,13 +188,14 @@ func prefixed(prefix string, words []string) string {
 }
 
 // play plays the round, and returns what kind of process was killed.
-func (r *round) play() (kind string) {
+func (r *round) play() string {
 	r.begin()
 	target := 6 + r.dice.Int64N(130)
 	r.awaitState(r.main[0], "demo", func(s *team.State) bool {
 		return s.Seq() >= target || s.Count(team.Completed) >= r.tasks-1
 	})
-	if kind = r.killOne(); kind == "" {
+	kind, pid := r.killOne()
+	if kind == "" {
 		return newRound(r.t, r.seed+1_000_000).play() // it was quicker
 	}
 	r.t.Cleanup(func() {
@@ -200,11 +203,14 @@ func (r *round) play() (kind string) {
 			r.t.Logf("killed was the %s, at about record %d", kind, target)
 		}
 	})
-	if kind == "run" || kind == "host" {
+	if pid == r.main[0].Process.Pid {
 		<-r.main[0].gone
 	}
+	began := time.Now()
 	r.resume()
+	resumed := time.Now()
 	r.finish()
+	r.t.Logf("killed was the %s, at about record %d, by hand: %t; resumed after %s, at its end after %s", kind, target, r.byHand, resumed.Sub(began).Round(time.Millisecond), time.Since(resumed).Round(time.Millisecond))
 	return kind
 }
 
@@ -222,9 +228,7 @@ func (r *round) processes() map[string][]int {
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		kind := "command"
 		switch {
-		case strings.Contains(args[0], "cadre-leash"):
-			kind = "leash"
-		case args[0] == cadre && len(args) > 1 && (args[1] == "run" || args[1] == "host"):
+		case args[0] == cadre && len(args) > 1 && (args[1] == "run" || args[1] == "host") && pid == r.main[0].Process.Pid: // and no child of it that is about to be another program
 			kind = args[1]
 		case args[0] == cadre && slices.Contains(args, "--socket"):
 			kind = "tools"
@@ -235,25 +239,36 @@ func (r *round) processes() map[string][]int {
 		}
 		all[kind] = append(all[kind], pid)
 	}
+	for _, host := range slices.Concat(all["run"], all["host"]) { // it has no environment
+		all["leash"] = append(all["leash"], childrenOf(r.t, host, "cadre-leash")...)
+	}
+	for _, pid := range r.leashes { // of a host that is dead by now
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if strings.Contains(string(line), "cadre-leash") && !slices.Contains(all["leash"], pid) {
+			all["leash"] = append(all["leash"], pid)
+		}
+	}
+	r.leashes = all["leash"]
+	maps.DeleteFunc(all, func(_ string, pids []int) bool { return len(pids) == 0 })
 	return all
 }
 
 // killOne kills a process of the team; "" where there is none any more.
-func (r *round) killOne() string {
+func (r *round) killOne() (kind string, pid int) {
 	r.t.Helper()
 	for range 100 {
 		all := r.processes()
 		kinds := slices.Sorted(maps.Keys(all))
 		if len(kinds) == 0 {
-			return ""
+			return "", 0
 		}
-		kind := kinds[r.dice.IntN(len(kinds))]
-		if syscall.Kill(all[kind][r.dice.IntN(len(all[kind]))], syscall.SIGKILL) == nil {
-			return kind
+		kind = kinds[r.dice.IntN(len(kinds))]
+		if pid = all[kind][r.dice.IntN(len(all[kind]))]; syscall.Kill(pid, syscall.SIGKILL) == nil {
+			return kind, pid
 		}
 	}
 	r.t.Fatal("whoever was to be killed was gone")
-	return ""
+	return "", 0
 }
 
 // resume calls cadre resume, as a user would who finds that something is wrong.
@@ -264,7 +279,7 @@ func (r *round) resume() {
 		switch {
 		case said.code == 0:
 			return
-		case said.code == 2 && strings.Contains(said.err, "Team is complete"):
+		case said.code == 2 && (strings.Contains(said.err, "Team is complete") || strings.Contains(said.err, "has ended meanwhile")):
 			return
 		case said.code == 1 && strings.Contains(said.err, "Different lead detected"): // it lives
 			if !r.main[0].over() {
