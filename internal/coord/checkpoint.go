@@ -49,7 +49,7 @@ func (h *Host) startKeeping(ctx context.Context) {
 // keepCheckpoints makes checkpoints until ctx ends, and a last one then.
 func (h *Host) keepCheckpoints(ctx context.Context) {
 	t := h.Desk.Team()
-	store, err := checkpoint.Open(ctx, h.Procs, t.Dir, t.Name, h.teamDir())
+	store, err := openStore(ctx, h.Procs, t, h.teamDir())
 	if err != nil {
 		h.Log("no checkpoints are made: " + err.Error())
 		return
@@ -68,6 +68,13 @@ func (h *Host) keepCheckpoints(ctx context.Context) {
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpoint)
 	defer cancel()
 	k.write(out)
+}
+
+// openStore opens where checkpoints are kept, which a host that ends at once needs for its last one.
+func openStore(ctx context.Context, procs *proc.Register, t team.Team, teamDir string) (*checkpoint.Store, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpoint)
+	defer cancel()
+	return checkpoint.Open(ctx, procs, t.Dir, t.Name, teamDir)
 }
 
 // wait waits for the next change, or until a checkpoint is due.

@@ -1,0 +1,117 @@
+package coord_test
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/coord"
+	"cadre/internal/team"
+)
+
+// project is a repository, and the team's commits in it.
+type project struct {
+	t   *testing.T
+	dir string
+}
+
+func newProject(t *testing.T) *project {
+	t.Helper()
+	p := &project{t: t, dir: t.TempDir()}
+	p.git("init", "-q")
+	p.git("-c", "user.name=ann", "-c", "user.email=ann@example.com", "commit", "-q", "--allow-empty", "-m", "begin")
+	return p
+}
+
+func (p *project) git(args ...string) string {
+	p.t.Helper()
+	out, err := exec.CommandContext(p.t.Context(), "git", append([]string{"-C", p.dir}, args...)...).CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// covered is how far the newest checkpoint reaches.
+func (p *project) covered() (seq int64) {
+	p.t.Helper()
+	names := p.git("for-each-ref", "--format=%(contents:subject)", "refs/heads/cadre/demo")
+	if names == "" {
+		return 0
+	}
+	if _, err := fmt.Sscanf(names, "Checkpoint %d of team demo", &seq); err != nil {
+		p.t.Fatalf("%q: %v", names, err)
+	}
+	return seq
+}
+
+// untilCovered waits for a checkpoint that has the record.
+func (p *project) untilCovered(seq int64) {
+	p.t.Helper()
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		switch have := p.covered(); {
+		case have >= seq:
+			return
+		case time.Now().After(until):
+			p.t.Fatalf("the last checkpoint has %d records, and none came with %d", have, seq)
+		}
+	}
+}
+
+// keeping starts a host that makes checkpoints each so many milliseconds in which anything happened; 0 for the half minute that is usual, which no test waits for.
+func keeping(t *testing.T, p *project, beat int64) (*stage, *host) {
+	t.Helper()
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Timing: team.Timing{Beat: beat}}, spawn("ann"), &team.CreateTask{Subject: "look"})
+	h := s.start("h1", scripted(obedient), func(o *coord.Options) { o.Checkpoints = true })
+	s.untilStatus("ann", team.Idle)
+	p.untilCovered(1) // of its start
+	return s, h
+}
+
+// What is worth one by itself does not wait for the next period.
+func TestCheckpointsAreMadeFor(t *testing.T) {
+	for name, act := range map[string]func(*stage) *team.Record{
+		"a completed task": func(s *stage) *team.Record {
+			s.do("ann", &team.ClaimTask{Task: "1"})
+			return s.do("ann", &team.CompleteTask{Task: "1"})
+		},
+		"ten messages": func(s *stage) (last *team.Record) {
+			for range 10 {
+				last = s.do("lead", &team.SendMessage{To: "ann", Body: "hear this"})
+			}
+			return last
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t)
+			s, _ := keeping(t, p, 0)
+			p.untilCovered(act(s).Seq)
+		})
+	}
+	t.Run("a period with a change", func(t *testing.T) {
+		p := newProject(t)
+		s, _ := keeping(t, p, 100)
+		p.untilCovered(s.do("lead", &team.SendMessage{To: "ann", Body: "hear this"}).Seq)
+	})
+}
+
+// A host makes a last checkpoint as it ends, also when that is at once.
+func TestTheLastCheckpoint(t *testing.T) {
+	p := newProject(t)
+	s, h := keeping(t, p, 0)
+	r := s.do("lead", &team.SendMessage{To: "ann", Body: "hear this"})
+	h.wait()
+	if have := p.covered(); have < r.Seq {
+		t.Errorf("the last checkpoint has %d records of at least %d", have, r.Seq)
+	}
+	r = s.do("lead", &team.SendMessage{To: "ann", Body: "and this"})
+	s.start("h2", scripted(obedient), func(o *coord.Options) { o.Checkpoints = true }).wait()
+	if have := p.covered(); have < r.Seq {
+		t.Errorf("a host that ended at once kept %d of at least %d records", have, r.Seq)
+	}
+	if left := p.git("status", "--short", "--ignored"); left != "" {
+		t.Errorf("the work tree has %q", left)
+	}
+}
