@@ -97,7 +97,7 @@ func (a *app) restore(ctx context.Context, name, dir string) error {
 		return err
 	}
 	for _, lost := range found.Redacted {
-		a.note("the checkpoint does not have " + lost + ", because it looked like a secret")
+		a.note(lost)
 	}
 	d, folder, err := a.open(ctx, name, true)
 	if err != nil {
