@@ -38,8 +38,8 @@ type facts struct {
 	model   func(model string) []string
 	// prepare gives the agent what it has to be told besides, in files below dir: more arguments and variables. env is what its environment will be.
 	prepare func(dir string, hook, env []string) (args, more []string, err error)
-	// load is the id for the protocol, and how long to wait before it may be loaded.
-	load func(session string) (id string, wait time.Duration)
+	// load makes a session ready to be loaded: its id for the protocol, and how long to wait before. env is the agent's environment.
+	load func(session string, env []string) (id string, wait time.Duration)
 	// name is what the team knows the session by, for load.
 	name func(id string) string
 	// noise is the beginning of texts that the agent says about itself, and not as the model.
@@ -57,7 +57,7 @@ var anyAgent = facts{
 	modeless: true,
 	mode:     func(agent.Access, bool) string { return "" },
 	ungated:  func() string { return "" },
-	load:     func(session string) (string, time.Duration) { return session, 0 },
+	load:     func(session string, _ []string) (string, time.Duration) { return session, 0 },
 	name:     func(id string) string { return id },
 	mcp: func(title string) (server, tool string) { // mcp__server__tool, server_tool, …
 		rest, ok := strings.CutPrefix(strings.TrimLeft(strings.TrimPrefix(title, "mcp"), "_. "), agent.ToolServerName)

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -34,18 +35,10 @@ var gemini = facts{
 	},
 	model:   func(model string) []string { return []string{"-m", model} },
 	prepare: prepareGemini,
-	load: func(session string) (string, time.Duration) {
-		// A chat is in a file that is named by the minute; one that is loaded in the minute of its making is overwritten by its empty self.
-		id, stamp, ok := strings.Cut(session, "#")
-		var minute int64
-		if _, err := fmt.Sscan(stamp, &minute); !ok || err != nil {
-			return session, 0
-		}
-		return id, max(0, time.Until(time.Unix((minute+1)*60, 0))+200*time.Millisecond)
-	},
-	name:  func(id string) string { return fmt.Sprintf("%s#%d", id, time.Now().Unix()/60) },
-	noise: "[MODE_UPDATE]",
-	names: map[string]string{"WriteTodos": "TodoWrite"},
+	load:    loadGemini,
+	name:    func(id string) string { return fmt.Sprintf("%s#%d", id, time.Now().Unix()/60) },
+	noise:   "[MODE_UPDATE]",
+	names:   map[string]string{"WriteTodos": "TodoWrite"},
 	mcp: func(title string) (server, tool string) {
 		if rest, ok := strings.CutPrefix(title, "mcp_"); ok { // in what is told of a tool that failed at once
 			server, tool, _ = strings.Cut(rest, "_")
@@ -103,4 +96,50 @@ func prepareGemini(dir string, hook, _ []string) (args, more []string, err error
 		return nil, nil, err
 	}
 	return []string{"--admin-policy", rules}, []string{"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=" + defaults, "GEMINI_CLI_NO_RELAUNCH=true"}, nil
+}
+
+// loadGemini makes a chat ready to be loaded. It is in a file that is named by the minute of its making, and what loads it makes an empty one, named by the minute of
+// that. In the same minute both are one file, and what it had is gone. So the chat gets the name of the minute before; where it is not found the minute has to be over.
+func loadGemini(session string, env []string) (id string, wait time.Duration) {
+	id, stamp, ok := strings.Cut(session, "#")
+	var minute int64
+	if _, err := fmt.Sscan(stamp, &minute); !ok || err != nil {
+		return session, 0
+	}
+	made := time.Unix(minute*60, 0).UTC()
+	if wait = time.Until(made.Add(time.Minute)) + 200*time.Millisecond; wait < 0 || antedate(geminiHome(env), id, made) {
+		return id, 0
+	}
+	return id, wait
+}
+
+// antedate gives the chat that name, and reports whether it has it. What stands in the way is the chat, which had it already when it was loaded before.
+func antedate(home, id string, made time.Time) bool {
+	name := func(at time.Time) string {
+		return "session-" + at.Format("2006-01-02T15-04") + "-" + id[:min(8, len(id))] + ".jsonl"
+	}
+	found, _ := fs.Glob(os.DirFS(home), ".gemini/tmp/*/chats/"+name(made))
+	for _, chat := range found {
+		chat = filepath.Join(home, chat)
+		before := filepath.Join(filepath.Dir(chat), name(made.Add(-time.Minute)))
+		if _, err := os.Lstat(before); err == nil {
+			continue
+		}
+		if err := os.Rename(chat, before); err != nil {
+			return false
+		}
+	}
+	return len(found) > 0
+}
+
+// geminiHome is where a program with that environment keeps what it has.
+func geminiHome(env []string) (home string) {
+	for _, variable := range []string{"HOME", "GEMINI_CLI_HOME"} {
+		for _, v := range env {
+			if value, ok := strings.CutPrefix(v, variable+"="); ok && value != "" {
+				home = value
+			}
+		}
+	}
+	return home
 }

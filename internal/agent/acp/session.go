@@ -141,7 +141,7 @@ func (s *session) begin(ctx context.Context) error {
 	}
 	started := agent.Started{}
 	if s.spec.Resume != "" && hello.AgentCapabilities.LoadSession {
-		id, wait := s.agent.facts.load(s.spec.Resume)
+		id, wait := s.agent.facts.load(s.spec.Resume, environment(s.spec, nil))
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
