@@ -220,12 +220,13 @@ func NewWorld(t testing.TB, s *Server, programs ...Program) World {
 	w.Env = append(w.Env, claudeEnv(s)...)
 	w.Env = append(w.Env, "CADRE_TEST_KEY=dummy") // of codex
 	w.Env = append(w.Env, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+s.URL, "GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE=true")
-	w.Env = append(w.Env, "OPENCODE_DISABLE_AUTOUPDATE=true", "OPENCODE_DISABLE_MODELS_FETCH=true", "OPENCODE_DISABLE_LSP_DOWNLOAD=true", "OPENCODE_DISABLE_DEFAULT_PLUGINS=true")
+	w.Env = append(w.Env, "OPENCODE_DISABLE_AUTOUPDATE=true", "OPENCODE_DISABLE_MODELS_FETCH=true", "OPENCODE_MODELS_PATH="+filepath.Join(home, "models.json"), "OPENCODE_DISABLE_LSP_DOWNLOAD=true", "OPENCODE_DISABLE_DEFAULT_PLUGINS=true")
 	for name, text := range map[string]string{
 		"gitconfig":                      "[user]\n\tname = test\n\temail = test@example.org\n[init]\n\tdefaultBranch = main\n",
 		".codex/config.toml":             codexConfig(s),
 		".gemini/settings.json":          `{"model":{"name":"gemini-2.5-pro"},"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},"general":{"enableAutoUpdate":false,"disableAutoUpdate":true},"privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false}}`,
 		".config/opencode/opencode.json": openCodeConfig(s),
+		"models.json":                    "{}", // none but the one of its configuration: the thousands that it knows otherwise cost it a second at each start
 		// As if the library for its plugins were there, which it would install from npm.
 		".config/opencode/package-lock.json": `{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`, ".config/opencode/node_modules/.keep": "",
 		"project/README.md": "A project to work in.\n",
