@@ -53,7 +53,7 @@ func runPeer(socket string) {
 	}
 	go func() {
 		io.Copy(conn, os.Stdin)
-		conn.(*net.UnixConn).CloseWrite()
+		os.Exit(0) // as agents do whose input ends
 	}()
 	io.Copy(os.Stdout, conn)
 	fmt.Fprintln(os.Stderr, lastWords)
