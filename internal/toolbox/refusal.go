@@ -105,6 +105,9 @@ var commands = []struct{ line, tool string }{
 	{`To take the lead from it: cadre resume \S+ --take-over`, `The user can take the lead from it`},
 	{`\(cadre resume \S+\)`, `(the user brings one back)`},
 	{`: cadre resume \S+`, `; tell the user`},
+	{`; cadre consolidate \S+ (goes on with it|brings it to its end)`, `; only the user $1`},
+	{`Commit it yourself, then: cadre consolidate \S+ --no-commit`, `Tell the user`},
+	{`spawn a teammate first: cadre spawn \S+ NAME`, `spawn a teammate first, with SpawnTeammate`},
 	{`--force`, `force: true`},
 	{`ask (\S+) with a message`, `ask $1 with SendMessage`},
 }
