@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"cadre/internal/briefing"
@@ -37,18 +38,39 @@ func (h *Host) bringHome(m team.Member) {
 	if m.Isolation != team.Worktree {
 		return
 	}
-	if err := BringHome(context.Background(), h.Desk, h.Procs, filepath.Dir(h.Hosts), m.Name, h.Log); err != nil {
+	err := BringHome(context.Background(), h.Desk, h.Procs, filepath.Dir(h.Hosts), m.Name, h.Log)
+	if locked := (*worktree.LockedError)(nil); errors.As(err, &locked) { // nobody is there to be told but the lead
+		t := h.Desk.Team()
+		err = toMerge(context.Background(), h.Desk, h.place(t, m.Name), notMerged(t, h.place(t, m.Name), m.Name, err.Error()))
+	}
+	if err != nil {
 		h.Log(err.Error())
 	}
 }
 
-// BringHome does so for a member whose session is over, of the team whose folder dir is. Where there is no worktree it does nothing.
+// BringHome does so for a member whose session is over, of the team whose folder dir is. Where there is no worktree it does nothing. The work of one that
+// failed is half a work: it is left on its branch. A [worktree.LockedError] is the caller's to tell: nothing is wrong with the work.
 func BringHome(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, member string, log func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, workTime)
 	defer cancel()
 	t := d.Team()
 	p := place(t, dir, member)
+	var failed bool
+	d.View(func(s *team.State) { m, _ := s.Member(member); failed = m.Status == team.Failed })
+	if failed {
+		kept, err := worktree.Leave(ctx, procs, p.Dir, p.Branch, workOf(member, t.Name))
+		if err != nil {
+			return notKept(p, member, err)
+		}
+		if kept == "" {
+			return nil
+		}
+		return toMerge(ctx, d, p, notDone(t, p, member))
+	}
 	result, err := worktree.Finish(ctx, procs, p, workOf(member, t.Name))
+	if locked := (*worktree.LockedError)(nil); errors.As(err, &locked) {
+		return err
+	}
 	if err != nil {
 		log("the worktree of " + member + " stays where it is: " + err.Error())
 		result = worktree.Result{Left: err.Error()}
@@ -56,7 +78,15 @@ func BringHome(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, mem
 	if result.Left == "" {
 		return nil
 	}
-	return toMerge(ctx, d, p, fmt.Sprintf("The work of %s is on the branch %s and could not be merged into %s:\n%s", member, p.Branch, t.Dir, result.Left))
+	return toMerge(ctx, d, p, notMerged(t, p, member, result.Left))
+}
+
+func notMerged(t team.Team, p worktree.Place, member, why string) string {
+	return fmt.Sprintf("The work of %s is on the branch %s and could not be merged into %s:\n%s", member, p.Branch, t.Dir, why)
+}
+
+func notDone(t team.Team, p worktree.Place, member string) string {
+	return fmt.Sprintf("%s has ended before it was done. What it did is on the branch %s; it is not merged into %s.", member, p.Branch, t.Dir)
 }
 
 // Worktree reports whether the member of the team whose folder dir is has a worktree.
@@ -88,12 +118,19 @@ func (h *Host) keepWork(m team.Member) {
 	case err != nil:
 		h.Log("the worktree of " + m.Name + " stays where it is: " + err.Error())
 	case kept != "" && !over:
-		if err := toMerge(ctx, h.Desk, p, fmt.Sprintf("%s has ended before it was done. What it did is on the branch %s; it is not merged into %s.", m.Name, p.Branch, t.Dir)); err != nil {
+		if err := toMerge(ctx, h.Desk, p, notDone(t, p, m.Name)); err != nil {
 			h.Log(err.Error())
 		}
 	case kept != "":
 		h.Log("what " + m.Name + " did is on the branch " + kept)
 	}
+}
+
+func notKept(p worktree.Place, member string, err error) error {
+	if locked := (*worktree.LockedError)(nil); errors.As(err, &locked) {
+		return fmt.Errorf("what %s did cannot be put on its branch: %w", member, err)
+	}
+	return fmt.Errorf("what %s did cannot be put on its branch: %w; move %s elsewhere, or remove it, and try again", member, err, p.Dir)
 }
 
 // isolates says why no member can have a worktree of its own.
@@ -104,7 +141,16 @@ func (h *Host) isolates(ctx context.Context) error {
 // toMerge puts a branch that was left on the list, for the lead.
 func toMerge(ctx context.Context, d *desk.Desk, p worktree.Place, why string) error {
 	t := d.Team()
-	_, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "Merge the branch " + p.Branch, Owner: t.Lead, Priority: "high", Description: why}})
+	subject, listed := "Merge the branch "+p.Branch, false
+	d.View(func(s *team.State) {
+		for task := range s.Tasks() { // by one that was killed then
+			listed = listed || task.Subject == subject && (task.Status == team.Pending || task.Status == team.InProgress)
+		}
+	})
+	if listed {
+		return nil
+	}
+	_, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.CreateTask{Subject: subject, Owner: t.Lead, Priority: "high", Description: why}})
 	if err != nil {
 		return fmt.Errorf("not on the task list, that %s is to be merged: %w", p.Branch, err)
 	}
@@ -126,11 +172,14 @@ func KeepWork(ctx context.Context, dir string, log func(string)) error {
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") { // it was being removed, and what was in it is kept
+			continue
+		}
 		path := filepath.Join(dir, worktrees, e.Name())
 		branch := briefing.Branch(filepath.Base(dir), e.Name())
 		kept, err := worktree.Leave(ctx, procs, path, branch, workOf(e.Name(), filepath.Base(dir)))
 		if err != nil {
-			return fmt.Errorf("what %s did cannot be put on its branch: %w; move %s elsewhere, or remove it, and try again", e.Name(), err, path)
+			return notKept(worktree.Place{Dir: path}, e.Name(), err)
 		}
 		if kept != "" {
 			log("what " + e.Name() + " did is on the branch " + kept)

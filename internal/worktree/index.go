@@ -3,7 +3,6 @@ package worktree
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -68,7 +67,7 @@ func (i *Index) take(ctx context.Context) error {
 		}
 		select {
 		case <-waiting.Done():
-			return fmt.Errorf("another git command holds %s; if none is at work there, remove that file and try again", i.lock)
+			return &LockedError{i.lock}
 		case <-time.After(lockPause):
 		}
 	}

@@ -3,6 +3,7 @@ package worktree
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,6 +56,9 @@ func merge(ctx context.Context, home git, common, branch, message string) (Resul
 	if _, moved := m.run(ctx, "update-ref", "-m", "cadre: merge "+branch, "HEAD", commit, m.head); moved != nil {
 		if _, err := m.run(ctx, "read-tree", "-m", "-u", m.tree, m.head); err != nil {
 			return Result{}, fmt.Errorf("%w; and what was checked out of %s cannot be taken back: %w", moved, branch, err)
+		}
+		if locked := (*LockedError)(nil); errors.As(moved, &locked) {
+			return Result{}, moved
 		}
 		return Result{Left: moved.Error()}, nil
 	}

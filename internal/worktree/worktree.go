@@ -17,7 +17,9 @@
 //   - Finish and Leave lose nothing: what was not committed is committed first, wherever the member went in its worktree, and a branch that does not
 //     merge cleanly stays as it is, with the merge undone.
 //   - One merge at a time goes into a repository, and one worktree at a time is made or removed, whichever process asks for it.
-//   - Killed in a merge, what the person has not committed is as it was, and the next Finish finishes it.
+//   - Killed in a merge, what the person has not committed is as it was, and the next Finish finishes it. Killed while the worktree goes, the next Finish
+//     has it gone, and says so where its branch was not merged.
+//   - A lock of ours that a kill left is taken over. One of git's own is waited for and never removed from the person's repository: [LockedError] names it.
 package worktree
 
 import (
@@ -179,7 +181,7 @@ func Head(ctx context.Context, procs *proc.Register, dir string) string {
 // Where that does not go cleanly the branch stays, and Result says why. The worktree is gone in either case, unless there is an error.
 func Finish(ctx context.Context, procs *proc.Register, p Place, message string) (Result, error) {
 	if _, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
-		return Result{}, nil
+		return tidy(ctx, git{procs: procs, dir: p.Repo}, p)
 	}
 	tree, err := open(ctx, procs, p.Dir)
 	if err != nil {
@@ -311,18 +313,82 @@ func (t tree) save(ctx context.Context, branch, message string) (strayed string,
 	return "some of the work is on " + current + ", which does not follow the branch", nil
 }
 
-// remove removes the worktree, and its branch if that is merged or empty.
+// remove removes the worktree, and its branch if that is merged or empty. The worktree goes at once, and then what it was made of: a part of one is never
+// taken for what the member left.
 func (t tree) remove(ctx context.Context, home git, branch string, merged bool) error {
 	unlock, err := alone(ctx, t.common)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if _, err := home.run(ctx, "worktree", "remove", "--force", t.dir); err != nil || !merged {
+	if err := wipe(removed(t.dir)); err != nil {
 		return err
 	}
-	_, err = home.run(ctx, "branch", "--quiet", "-D", branch)
+	if err := os.Rename(t.dir, removed(t.dir)); err != nil {
+		return err
+	}
+	return home.forget(ctx, t.dir, branch, merged)
+}
+
+// removed is where a worktree is while it is removed.
+func removed(dir string) string {
+	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir))
+}
+
+// forget has nothing left of a worktree that is not in its place any more, nor of its branch if that is merged or empty.
+func (g git) forget(ctx context.Context, dir, branch string, merged bool) error {
+	if err := wipe(removed(dir)); err != nil {
+		return err
+	}
+	if _, err := g.run(ctx, "worktree", "remove", "--force", dir); err != nil && !strings.Contains(err.Error(), "is not a working tree") {
+		return err
+	}
+	if !merged {
+		return nil
+	}
+	_, err := g.run(ctx, "branch", "--quiet", "-D", branch)
 	return err
+}
+
+// wipe removes the folder, also where what is in it may not be written: caches of modules are like that.
+func wipe(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if e != nil && e.IsDir() {
+			os.Chmod(path, 0o700) // before it is read
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
+// tidy ends what a process that was killed began: the worktree is not in its place any more.
+func tidy(ctx context.Context, home git, p Place) (Result, error) {
+	common, err := home.run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil { // in no repository there was none
+		return Result{}, ctx.Err()
+	}
+	unlock, err := alone(ctx, common)
+	if err != nil {
+		return Result{}, err
+	}
+	defer unlock()
+	merged, there := false, false
+	if _, err := home.run(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+p.Branch); err == nil {
+		there = true
+		_, err := home.run(ctx, "merge-base", "--is-ancestor", "refs/heads/"+p.Branch, "HEAD")
+		merged = err == nil
+	}
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
+	}
+	var result Result
+	if there && !merged {
+		result.Left = "there is work on it that was not merged when the worktree was removed"
+	}
+	return result, home.forget(ctx, p.Dir, p.Branch, merged)
 }
 
 // alone waits until nobody else merges into the repository with that folder, or makes or removes worktrees of it.
@@ -363,12 +429,16 @@ func (g git) output(ctx context.Context, args ...string) (string, error) {
 	defer cancel()
 	for {
 		out, err := g.try(ctx, args)
-		if err == nil || !strings.Contains(err.Error(), ".lock': File exists") {
+		if err == nil {
+			return out, nil
+		}
+		locked := Locked(err.Error())
+		if locked == nil {
 			return out, err
 		}
 		select {
 		case <-waiting.Done():
-			return out, err
+			return out, locked
 		case <-time.After(lockPause):
 		}
 	}

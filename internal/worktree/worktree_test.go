@@ -18,7 +18,10 @@ import (
 	"cadre/internal/worktree"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull) // for all tests at once: they run beside each other
+	goleak.VerifyTestMain(m)
+}
 
 // repository is a real one, with one commit.
 type repository struct {
@@ -30,7 +33,6 @@ type repository struct {
 
 func newRepository(t *testing.T) *repository {
 	t.Helper()
-	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	procs, err := proc.Open("")
@@ -79,6 +81,22 @@ func (r *repository) write(dir, name, text string) {
 	}
 }
 
+func (r *repository) remove(path string) {
+	r.t.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// readOnly makes a folder with a file, of which nothing can be removed as it is; root can all the same.
+func (r *repository) readOnly(dir string) {
+	r.t.Helper()
+	r.write(dir, "mod.go", "package mod\n")
+	if err := os.Chmod(dir, 0o500); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 func (r *repository) commit(name, text string) {
 	r.t.Helper()
 	r.write(r.place.Repo, name, text)
@@ -108,6 +126,7 @@ func (r *repository) finish() worktree.Result {
 }
 
 func TestWorkComesHome(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
 	dir := r.add()
@@ -137,6 +156,7 @@ func TestWorkComesHome(t *testing.T) {
 }
 
 func TestNothingDone(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
 	r.add()
@@ -150,6 +170,7 @@ func TestNothingDone(t *testing.T) {
 }
 
 func TestConflictStaysOnItsBranch(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
 	dir := r.add()
@@ -169,6 +190,7 @@ func TestConflictStaysOnItsBranch(t *testing.T) {
 
 // What the person has not committed is never overwritten by a merge.
 func TestTheDirectoryIsInUse(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
 	dir := r.add()
@@ -183,6 +205,7 @@ func TestTheDirectoryIsInUse(t *testing.T) {
 }
 
 func TestSubdirectory(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	r.commit("sub/a.txt", "one\n")
 	r.place.Repo = filepath.Join(r.place.Repo, "sub")
@@ -201,6 +224,7 @@ func TestSubdirectory(t *testing.T) {
 }
 
 func TestNoRepository(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	if _, err := worktree.Add(r.ctx, r.procs, r.place); err == nil || !strings.Contains(err.Error(), "no commit yet") {
 		t.Errorf("without a commit: %v", err)
@@ -213,6 +237,7 @@ func TestNoRepository(t *testing.T) {
 
 // Several begin at once, and come home at once, in any order: each merge is one of its own, and a conflict of one is none of another.
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
 	const many = 8
@@ -267,6 +292,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // A merge that the person is in the middle of stays as it is.
 func TestThePersonMerges(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
 	dir := r.add()
@@ -290,6 +316,7 @@ func TestThePersonMerges(t *testing.T) {
 
 // Wherever a member goes in its worktree, what it did there is kept.
 func TestAstray(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		astray []string // git commands in the worktree
 		merged bool
@@ -328,6 +355,7 @@ func TestAstray(t *testing.T) {
 
 // What is not to be merged stays on its branch; a branch with nothing on it goes.
 func TestLeave(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
 	leave := func() string {
@@ -361,6 +389,7 @@ func TestLeave(t *testing.T) {
 
 // A folder that is a worktree no more is nobody's to commit: git would take the repository around it.
 func TestNoWorktreeAnyMore(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
 	r.place.Dir = filepath.Join(r.place.Repo, "trees", "ann")
@@ -377,6 +406,7 @@ func TestNoWorktreeAnyMore(t *testing.T) {
 }
 
 func TestDiff(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	diff := func(dir string) (string, string) {
 		t.Helper()
@@ -427,59 +457,9 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// What a merge that was killed left behind is no hindrance to the next one, and what the person has not committed is as it was.
-func TestKilledMerge(t *testing.T) {
-	for name, left := range map[string]func(r *repository){
-		"the work tree was half written": func(r *repository) {
-			r.write(r.place.Repo, "new.txt", "ann's\n")
-			r.write(r.place.Repo, "a.txt", "ann's\n")
-		},
-		"the index was written too": func(r *repository) {
-			r.write(r.place.Repo, "new.txt", "ann's\n")
-			r.write(r.place.Repo, "a.txt", "ann's\n")
-			r.git("add", "new.txt", "a.txt")
-		},
-		"the index was held": func(r *repository) {
-			ours, lock := filepath.Join(r.place.Repo, ".git", "cadre-index-merge"), filepath.Join(r.place.Repo, ".git", "index.lock")
-			r.write(r.place.Repo, ".git/cadre-index-merge", "")
-			if err := os.Link(ours, lock); err != nil {
-				r.t.Fatal(err)
-			}
-		},
-		"the worktree was locked": func(r *repository) {
-			r.write(r.git("-C", r.place.Dir, "rev-parse", "--path-format=absolute", "--git-dir"), "index.lock", "")
-			r.write(filepath.Join(r.place.Repo, ".git", "refs", "heads", "cadre"), "demo@ann.lock", "")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRepository(t)
-			r.commit("b.txt", "one\n")
-			r.commit("a.txt", "one\n")
-			dir := r.add()
-			r.write(dir, "a.txt", "ann's\n")
-			r.write(dir, "new.txt", "ann's\n")
-			r.write(r.place.Repo, "b.txt", "the person's\n")
-			r.write(r.place.Repo, "staged.txt", "the person's\n")
-			r.git("add", "staged.txt")
-			left(r)
-			if result := r.finish(); !result.Merged || result.Left != "" {
-				t.Errorf("%+v", result)
-			}
-			if status := r.git("status", "--porcelain"); status != "M b.txt\nA  staged.txt" { // without its first space
-				t.Errorf("the work tree: %s", status)
-			}
-			if got := r.git("show", "HEAD:a.txt", "HEAD:new.txt", "HEAD:b.txt"); got != "ann's\nann's\none" {
-				t.Errorf("merged is %q", got)
-			}
-			if locks, _ := filepath.Glob(filepath.Join(r.place.Repo, ".git", "*index*")); len(locks) != 1 {
-				t.Errorf("left: %v", locks)
-			}
-		})
-	}
-}
-
 // What is in the way of a merge is told, and neither the work tree nor the index changes.
 func TestInTheWay(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ file, says string }{
 		"a change":       {"a.txt", "a.txt"},
 		"a file unknown": {"new.txt", "new.txt"},
