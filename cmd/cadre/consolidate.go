@@ -14,7 +14,6 @@ import (
 
 	"cadre/internal/consolidate"
 	"cadre/internal/desk"
-	"cadre/internal/proc"
 	"cadre/internal/show"
 	"cadre/internal/team"
 )
@@ -74,15 +73,10 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 	if t := d.Team(); t.CleanedUp || t.Status == team.TeamAborted || t.Status == team.TeamComplete && t.Consolidation.Step != team.Done {
 		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s is %s, and nothing of it is left to be consolidated; to read its record: cadre review %s", name, t.Status, name)}
 	}
-	procs, err := proc.Open("")
-	if err != nil {
-		return err
-	}
-	defer procs.Close(context.WithoutCancel(ctx))
 	if o.Include, err = fromTop(d.Team(), o.Include); err != nil {
 		return err
 	}
-	o.Desk, o.Dir, o.Procs, o.Log, o.Except = d, dir, procs, a.note, []string{a.home.Root, a.home.Claude}
+	o.Desk, o.Dir, o.Log, o.Except = d, dir, a.note, []string{a.home.Root, a.home.Claude}
 	if !a.json {
 		o.Checking = func(check string) { fmt.Fprintln(a.out, show.Clean("▸ check "+check)) }
 		o.Saw = func(r *team.Record) {

@@ -18,8 +18,7 @@ import (
 // Options say what to consolidate. Of the functions all may be nil.
 type Options struct {
 	Desk     *desk.Desk
-	Dir      string // the team's folder
-	Procs    *proc.Register
+	Dir      string   // the team's folder
 	Actor    string   // who consolidates: the user, or the lead
 	Except   []string // folders in which cadre keeps its own things
 	Message  string   // of the commit; "" for one that is made from the tasks
@@ -27,33 +26,20 @@ type Options struct {
 	NoCommit bool
 	// Anew gives up an attempt that is under way, and begins another one with these options; else that one is gone on with, with its own.
 	Anew bool
-	// Checkpoint saves the team before anything is done. Its failure is told, and no more.
-	Checkpoint func(context.Context) error
 	// Saw is told every record of this consolidation, and Checking the name of each check that begins.
 	Saw      func(*team.Record)
 	Checking func(check string)
 	Log      func(string)
 
-	at func(string) // for tests: called between any two steps, with the name of the one before
-}
-
-// ErrCheck is in the chain of what [Run] returns when a check did not pass.
-var ErrCheck = errors.New("a check failed")
-
-// FailedCheck is how a check did not pass.
-type FailedCheck struct{ Name, How, Output string }
-
-func (e *FailedCheck) Error() string {
-	return fmt.Sprintf("the check %s failed: %s; nothing was committed, and the team goes on", e.Name, e.How)
-}
-
-func (e *FailedCheck) Unwrap() []error {
-	return []error{ErrCheck, &team.Error{Code: team.NotReady, Text: e.Error()}}
+	at       func(string)  // for tests: called between any two steps, with the name of the one before
+	patience time.Duration // for tests: with other git commands
 }
 
 const (
 	lockFile     = "consolidate.lock"
 	scratch      = "consolidation" // folder in the team's
+	children     = "processes"     // folder in that one
+	saveTime     = time.Minute     // for a checkpoint
 	checkTimeout = 30 * time.Minute
 	shellGrace   = 10 * time.Second // what a shell has to finish when it is dismissed
 	endPatience  = 3 * time.Minute  // for a member to end, and its work to be merged
@@ -67,13 +53,13 @@ func Run(ctx context.Context, o Options) (*Record, error) {
 	}
 	defer done()
 	if c := w.state(); c.Open() && o.Anew {
-		if err := w.giveUp(ctx, "it is begun anew"); err != nil {
+		if err := w.takeBack(ctx, "it is begun anew"); err != nil {
 			return nil, err
 		}
 	}
 	t := o.Desk.Team()
 	if c := w.state(); t.Status == team.TeamComplete && c.Step == team.Done {
-		return seal(ctx, o.Desk, o.Dir)
+		return w.seal(ctx)
 	} else if !c.Open() {
 		if err := w.begin(ctx); err != nil {
 			return nil, err
@@ -93,7 +79,7 @@ func Run(ctx context.Context, o Options) (*Record, error) {
 		case team.Made:
 			err = w.place(ctx)
 		case team.Done:
-			return seal(ctx, o.Desk, o.Dir)
+			return w.seal(ctx)
 		default:
 			return nil, notReady("the consolidation was given up: %s", c.Reason)
 		}
@@ -115,18 +101,23 @@ func RollBack(ctx context.Context, o Options, reason string) error {
 	if !c.Open() {
 		return &team.Error{Code: team.Nothing, Text: fmt.Sprintf("no consolidation of team %s is under way", o.Desk.Team().Name)}
 	}
-	return w.giveUp(ctx, reason)
+	return w.takeBack(ctx, reason)
 }
 
 // work is a consolidation under way in this process.
 type work struct {
 	Options
-	repo *repository // its top is "" where there is none
+	procs *proc.Register
+	repo  *repository // its top is "" where there is none
 }
 
+// prepare makes sure that nobody else consolidates the team, and that nothing of somebody who was killed at it still runs.
 func prepare(ctx context.Context, o Options) (w *work, done func(), err error) {
 	if o.Log == nil {
 		o.Log = func(string) {}
+	}
+	if o.patience == 0 {
+		o.patience = lockPatience
 	}
 	lock, err := proc.NewLock(filepath.Join(o.Dir, lockFile))
 	if errors.Is(err, proc.ErrHeld) {
@@ -137,17 +128,40 @@ func prepare(ctx context.Context, o Options) (w *work, done func(), err error) {
 	}
 	o.Except = append(realPaths(o.Except), realPaths([]string{o.Dir})...)
 	w = &work{Options: o}
-	if err = o.Desk.Refresh(ctx); err == nil {
-		w.repo, err = open(ctx, o.Procs, o.Desk.Team().Dir)
-	}
-	if err != nil {
+	done = func() {
+		if w.procs != nil {
+			w.procs.Close(context.WithoutCancel(ctx))
+			os.RemoveAll(filepath.Join(o.Dir, scratch))
+		}
 		lock.Unlock()
+	}
+	if err := w.start(ctx); err != nil {
+		done()
 		return nil, nil, err
 	}
-	return w, func() {
-		os.RemoveAll(filepath.Join(o.Dir, scratch))
-		lock.Unlock()
-	}, nil
+	return w, done, nil
+}
+
+func (w *work) start(ctx context.Context) error {
+	host := filepath.Join(w.Dir, scratch, children)
+	strays, err := proc.EndStrays(ctx, host)
+	for _, stray := range strays {
+		w.Log(fmt.Sprintf("ended what a consolidation that was killed had left running (%s): process %d", stray.Task, stray.Pid))
+	}
+	if err != nil {
+		return err
+	}
+	if w.procs, err = proc.Open(host); err != nil {
+		return err
+	}
+	if err := w.Desk.Refresh(ctx); err != nil {
+		return err
+	}
+	if w.repo, err = open(ctx, w.procs, w.Desk.Team().Dir); err != nil {
+		return err
+	}
+	w.repo.patience = w.patience
+	return nil
 }
 
 func (w *work) step(name string) {
@@ -216,22 +230,10 @@ func (w *work) begin(ctx context.Context) error {
 
 // merge brings home what members did in worktrees of their own.
 func (w *work) merge(ctx context.Context) error {
-	if w.Checkpoint != nil {
-		if err := w.Checkpoint(ctx); err != nil {
-			w.Log("no checkpoint before the consolidation: " + err.Error())
-		}
-	}
+	w.save(ctx)
 	w.step("checkpoint")
-	var isolated []team.Member
-	w.Desk.View(func(s *team.State) {
-		for _, m := range s.Members() {
-			if m.Isolation == team.Worktree && (m.Status.Running() || coord.Worktree(w.Dir, m.Name)) {
-				isolated = append(isolated, m)
-			}
-		}
-	})
 	var home []string
-	for _, m := range isolated {
+	for _, m := range w.isolated() {
 		if err := w.home(ctx, m); err != nil {
 			return err
 		}
@@ -239,6 +241,27 @@ func (w *work) merge(ctx context.Context) error {
 		w.step("home")
 	}
 	return w.do(ctx, &team.ReportMerged{Attempt: w.state().Attempt, Members: home})
+}
+
+// save makes a checkpoint of the team. That it cannot be made is told, and no more.
+func (w *work) save(ctx context.Context) {
+	ctx, cancel := context.WithTimeoutCause(ctx, saveTime, fmt.Errorf("it took longer than %s", saveTime))
+	defer cancel()
+	if _, _, err := coord.Checkpoint(ctx, w.Desk, w.Dir); err != nil {
+		w.Log("no checkpoint of the consolidation: " + err.Error())
+	}
+}
+
+// isolated are the members whose work may still be in a worktree of its own.
+func (w *work) isolated() (all []team.Member) {
+	w.Desk.View(func(s *team.State) {
+		for _, m := range s.Members() {
+			if m.Isolation == team.Worktree && (m.Status.Running() || coord.Worktree(w.Dir, m.Name)) {
+				all = append(all, m)
+			}
+		}
+	})
+	return all
 }
 
 // home ends the member and has its work merged: by its host, or here where none lives.
@@ -263,7 +286,7 @@ func (w *work) home(ctx context.Context, m team.Member) error {
 			if err := coord.Clear(ctx, hosts, w.Log); err != nil {
 				return err
 			}
-			if err := coord.BringHome(ctx, w.Desk, w.Procs, w.Dir, m.Name, w.Log); err != nil {
+			if err := coord.BringHome(ctx, w.Desk, w.procs, w.Dir, m.Name, w.Log); err != nil {
 				return err
 			}
 			if !m.Status.Running() {
@@ -316,120 +339,6 @@ func (w *work) stage(ctx context.Context) error {
 	return w.do(ctx, body)
 }
 
-// check runs the checks that have not passed yet, and makes the commit.
-func (w *work) check(ctx context.Context) error {
-	c := w.state()
-	if err := w.stands(ctx, c, "before the checks were through"); err != nil {
-		return err
-	}
-	for _, check := range w.Desk.Team().Checks {
-		if slices.Contains(c.Passed, check.Name) {
-			continue
-		}
-		if err := w.try(ctx, c, check); err != nil {
-			return err
-		}
-		w.step("check")
-	}
-	if err := w.stands(ctx, c, "while the checks ran, maybe by them"); err != nil {
-		return err
-	}
-	body := &team.ReportMade{Attempt: c.Attempt}
-	if c.Tree != "" {
-		var err error
-		if body.Commit, err = w.repo.commit(ctx, c.Parent, c.Tree, w.message(c)); err != nil {
-			return err
-		}
-	}
-	w.step("commit")
-	return w.do(ctx, body)
-}
-
-// stands refuses when what was staged is not what is there.
-func (w *work) stands(ctx context.Context, c team.Consolidation, when string) error {
-	if c.Tree == "" {
-		return nil
-	}
-	if err := w.repo.quiet(); err != nil {
-		return err
-	}
-	head, err := w.repo.head(ctx)
-	if err != nil {
-		return err
-	}
-	if head != c.Parent {
-		return notReady("HEAD was moved from %.12s to %.12s %s; consolidate again", c.Parent, head, when)
-	}
-	if _, err := w.repo.text(ctx, "cat-file", "-e", c.Tree); err != nil {
-		return notReady("the tree that was staged is gone; consolidate again")
-	}
-	changed, err := w.repo.unstaged(ctx, w.index(), c.Parent, c.Tree)
-	if err != nil {
-		return err
-	}
-	if len(changed) > 0 {
-		return notReady("%s was changed %s; look at it, and consolidate again", names(changed), when)
-	}
-	return nil
-}
-
-// try runs one check.
-func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check) error {
-	if w.Checking != nil {
-		w.Checking(check.Name)
-	}
-	t := w.Desk.Team()
-	limit := checkTimeout
-	if check.Seconds > 0 {
-		limit = time.Duration(check.Seconds) * time.Second
-	}
-	running, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	out := proc.Capture{Head: team.MaxOutput / 4, Tail: team.MaxOutput / 2}
-	env := append(plain(os.Environ()), "CADRE_TREE="+c.Tree, "CADRE_PARENT="+c.Parent)
-	if c.Tree != "" {
-		env = append(env, "CADRE_INDEX="+w.index())
-	}
-	exit, err := w.Procs.Run(running, proc.Cmd{Args: []string{"/bin/sh", "-c", check.Command}, Dir: t.Dir, Env: env, Stdout: &out, Stderr: &out, Task: "check " + check.Name}, proc.Ladder{})
-	how := ""
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("interrupted in the check %s: %w", check.Name, context.Cause(ctx))
-	case running.Err() != nil:
-		how = fmt.Sprintf("it took longer than %s", limit)
-	case err != nil && !errors.Is(err, proc.ErrLeft):
-		return err
-	case exit.Code != 0:
-		how = exit.String()
-	}
-	report := &team.ReportCheck{Attempt: c.Attempt, Check: check.Name, Millis: exit.Elapsed.Milliseconds(), Failure: how}
-	if how == "" {
-		return w.do(ctx, report)
-	}
-	report.Output = out.String()
-	report.Left = w.left(ctx, c)
-	if err := w.do(ctx, report); err != nil {
-		return err
-	}
-	return &FailedCheck{check.Name, how, report.Output}
-}
-
-// left is what the checks left behind.
-func (w *work) left(ctx context.Context, c team.Consolidation) []team.Fact {
-	if c.Step != team.Staged && c.Step != team.Made || c.NoCommit || w.repo.top == "" {
-		return nil
-	}
-	staged, err := w.repo.changes(ctx, c.Parent, c.Tree)
-	if err == nil {
-		var left []team.Fact
-		if left, err = w.repo.left(ctx, w.Desk.Team().Base, pathsOf(staged), w.Except); err == nil {
-			return left
-		}
-	}
-	w.Log("what the checks left behind is not known, and will be taken for the team's: " + err.Error())
-	return nil
-}
-
 // place has HEAD name the commit, brings the index up to that, and ends the team.
 func (w *work) place(ctx context.Context) error {
 	c := w.state()
@@ -454,16 +363,33 @@ func (w *work) place(ctx context.Context) error {
 			}
 		}
 		w.step("head")
-		changes, err := w.repo.changes(ctx, c.Parent, c.Tree)
-		if err == nil {
-			err = w.repo.follow(ctx, w.Desk.Team().ID, changes)
-		}
-		if err != nil {
+		if err := w.follow(ctx, c); err != nil {
 			return err
 		}
 		w.step("index")
 	}
 	return w.do(ctx, &team.ReportConsolidated{Attempt: c.Attempt})
+}
+
+// follow brings the index up to the commit. What somebody has committed on top of it meanwhile is theirs in the index too.
+func (w *work) follow(ctx context.Context, c team.Consolidation) error {
+	changes, err := w.repo.changes(ctx, c.Parent, c.Tree)
+	if err != nil {
+		return err
+	}
+	later, err := w.repo.changes(ctx, c.Commit, "HEAD")
+	if err != nil {
+		return err
+	}
+	theirs := pathsOf(later)
+	changes = slices.DeleteFunc(changes, func(one change) bool { return slices.Contains(theirs, one.path) })
+	return w.repo.follow(ctx, w.Desk.Team().ID, changes)
+}
+
+// seal saves the team as it is complete, and writes its record.
+func (w *work) seal(ctx context.Context) (*Record, error) {
+	w.save(ctx)
+	return seal(ctx, w.Desk, w.Dir)
 }
 
 // failed gives the attempt up when it cannot be finished as things are. Whatever else went wrong, the same attempt is tried again.
@@ -477,6 +403,22 @@ func (w *work) failed(ctx context.Context, err error) error {
 		return errors.Join(err, gone)
 	}
 	return err
+}
+
+// takeBack ends the attempt without a commit, because somebody wants that. What it was in the middle of is ended first: a merge that was killed may have written
+// half of its files.
+func (w *work) takeBack(ctx context.Context, reason string) error {
+	if w.state().Step == team.Began {
+		for _, m := range w.isolated() {
+			if m.Status.Running() && m.Shutdown.Request == "" {
+				continue // it was not its turn
+			}
+			if err := w.home(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+	return w.giveUp(ctx, reason)
 }
 
 // giveUp ends the attempt without a commit.

@@ -1,7 +1,7 @@
 package consolidate
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,6 +15,7 @@ import (
 
 // The team's work is one commit; what was the person's before stays the person's, staged or not.
 func TestOneCommit(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.write("notes.txt", "the person's, not known to git\n")
 	l.write("b.txt", "the person's change\n")
@@ -56,6 +57,7 @@ func TestOneCommit(t *testing.T) {
 
 // The record cannot be changed, says what is true, and a later history is not taken for its own.
 func TestRecord(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "build", Command: "true"})
 	l.write("new.txt", "the team's\n")
@@ -71,9 +73,18 @@ func TestRecord(t *testing.T) {
 	if ok, err := r.Holds(l.ctx, l.desk); !ok || err != nil {
 		t.Errorf("the record holds: %t, %v", ok, err)
 	}
-	r.Journal = strings.Repeat("0", 64)
-	if ok, _ := r.Holds(l.ctx, l.desk); ok {
-		t.Error("a record of another history holds")
+	for what, change := range map[string]func(r *Record){
+		"history": func(r *Record) { r.Journal = strings.Repeat("0", 64) },
+		"commit":  func(r *Record) { r.Commit = r.Parent },
+		"task":    func(r *Record) { r.Tasks = []Task{{"1", "port it", "eve"}} },
+		"check":   func(r *Record) { r.Checks = nil },
+		"seq":     func(r *Record) { r.Seq-- },
+	} {
+		other := *r
+		change(&other)
+		if ok, _ := other.Holds(l.ctx, l.desk); ok {
+			t.Errorf("a record of another %s holds", what)
+		}
 	}
 	before, err := os.ReadFile(path)
 	if err != nil {
@@ -88,6 +99,7 @@ func TestRecord(t *testing.T) {
 }
 
 func TestNothingToCommit(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(l *lab){
 		"nothing was done":                     func(*lab) {},
 		"the members committed it themselves":  func(l *lab) { l.write("c.txt", "x"); l.git("add", "-A"); l.git("commit", "-qm", "mine") },
@@ -96,6 +108,7 @@ func TestNothingToCommit(t *testing.T) {
 		"the person's change, committed by it": func(l *lab) { l.write("mine.txt", "x"); l.git("add", "-A"); l.git("commit", "-qm", "mine") },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			l := newLab(t)
 			l.found(team.Check{Name: "build", Command: "true"})
 			change(l)
@@ -113,6 +126,7 @@ func TestNothingToCommit(t *testing.T) {
 
 // A file that had changes before the team, and was changed since, is nobody's to commit; unless it is included.
 func TestBothChanged(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.write("a.txt", "the person's\n")
 	l.write("dir/x.txt", "the person's\n")
@@ -141,6 +155,7 @@ func TestBothChanged(t *testing.T) {
 
 // After a failed check all is as it was, the team goes on and its lead knows; and what the check left behind is never committed.
 func TestFailedCheck(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.write("mine.txt", "the person's\n")
 	l.found(team.Check{Name: "build", Command: "true"}, team.Check{Name: "test", Command: "echo out > cover.out; echo more >> mine.txt; echo FAIL: no; test -e fixed.txt"})
@@ -172,6 +187,7 @@ func TestFailedCheck(t *testing.T) {
 }
 
 func TestChecks(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		command string
 		says    string
@@ -185,6 +201,7 @@ func TestChecks(t *testing.T) {
 		"gives the team more to do": {"printf x > more", "task 2 (more) is open"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			l := newLab(t)
 			l.found(team.Check{Name: "test", Command: c.command, Seconds: 1})
 			l.write("new.txt", "the team's\n")
@@ -208,6 +225,7 @@ func TestChecks(t *testing.T) {
 
 // Whoever works or waits is named, and so is what git is in the middle of.
 func TestNotReady(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.found()
 	l.do("lead", &team.CreateTask{Subject: "another"})
@@ -229,7 +247,9 @@ func TestNotReady(t *testing.T) {
 
 // Without a repository, and where git has no commit yet, there are checks all the same.
 func TestRepositories(t *testing.T) {
+	t.Parallel()
 	t.Run("none", func(t *testing.T) {
+		t.Parallel()
 		l := newLab(t)
 		if err := os.RemoveAll(filepath.Join(l.project, ".git")); err != nil {
 			t.Fatal(err)
@@ -240,6 +260,7 @@ func TestRepositories(t *testing.T) {
 		}
 	})
 	t.Run("none when it began", func(t *testing.T) {
+		t.Parallel()
 		l := newLab(t)
 		hidden := filepath.Join(l.folder, "git")
 		if err := os.Rename(filepath.Join(l.project, ".git"), hidden); err != nil {
@@ -257,6 +278,7 @@ func TestRepositories(t *testing.T) {
 		}
 	})
 	t.Run("without a commit", func(t *testing.T) {
+		t.Parallel()
 		l := newLab(t)
 		l.git("update-ref", "-d", "HEAD")
 		l.git("rm", "-q", "--cached", "-r", ".")
@@ -269,6 +291,7 @@ func TestRepositories(t *testing.T) {
 		l.want(l.committed(), "A:new.txt")
 	})
 	t.Run("HEAD is no branch", func(t *testing.T) {
+		t.Parallel()
 		l := newLab(t)
 		l.git("checkout", "-q", "--detach")
 		l.found()
@@ -278,6 +301,7 @@ func TestRepositories(t *testing.T) {
 		}
 	})
 	t.Run("in a folder of it, and in a worktree", func(t *testing.T) {
+		t.Parallel()
 		l := newLab(t)
 		l.git("worktree", "add", "-q", "-b", "side", "../side")
 		top := l.project
@@ -301,6 +325,7 @@ func TestRepositories(t *testing.T) {
 
 // What becomes something else, keeps its kind: a file a folder, a folder a file, a link, a program.
 func TestKinds(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.write("dir/x.txt", "x\n")
 	l.write("run.sh", "#!/bin/sh\n")
@@ -336,6 +361,7 @@ func TestKinds(t *testing.T) {
 
 // What members did in worktrees of their own comes home first; what conflicts is a task for the lead, and nothing is committed before that is done.
 func TestWorktrees(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "build", Command: "test -f hers.txt"})
 	l.do("lead", &team.SpawnMember{Name: "eve", Agent: "claude", Isolation: team.Worktree})
@@ -377,28 +403,58 @@ func TestWorktrees(t *testing.T) {
 	l.git("show", "HEAD^:hers.txt")
 }
 
-// A checkpoint that fails is told, and no more; it comes after it is known that the team is ready, and before anything is done.
+// The team is saved on its branch before anything is done, and again when it is complete; where that cannot be it is told, and no more.
 func TestCheckpoint(t *testing.T) {
+	t.Parallel()
+	state := func(l *lab) (status, text string) {
+		var doc struct{ Status string }
+		text = l.git("show", "cadre/demo:.claude/teams/demo/state.json")
+		if err := json.Unmarshal([]byte(text), &doc); err != nil {
+			t.Fatalf("%v:\n%s", err, text)
+		}
+		return doc.Status, text
+	}
 	l := newLab(t)
 	l.found()
+	l.write("new.txt", "the team's\n")
+	before, saved := l.git("rev-parse", "main"), ""
 	o := l.options()
-	var said string
-	steps := []team.Step{}
-	o.Log = func(text string) { said += text }
-	o.Checkpoint = func(context.Context) error {
-		steps = append(steps, l.desk.Team().Consolidation.Step)
-		return errors.New("no room")
+	o.at = func(point string) {
+		switch point {
+		case "checkpoint":
+			if status, text := state(l); status != "consolidating" || l.git("rev-parse", "main") != before || l.desk.Team().Consolidation.Step != team.Began {
+				t.Errorf("at the checkpoint it is\n%s", text)
+			}
+			saved = l.git("rev-parse", "cadre/demo")
+		case "head":
+			if l.git("rev-parse", "main") == before || l.git("rev-parse", "cadre/demo") != saved {
+				t.Error("no checkpoint was made before HEAD moved, or another one")
+			}
+		}
 	}
 	if _, err := Run(l.ctx, o); err != nil {
 		t.Fatal(err)
 	}
-	if len(steps) != 1 || steps[0] != team.Began || !strings.Contains(said, "no room") {
-		t.Errorf("%v, %s", steps, said)
+	if status, text := state(l); saved == "" || status != "complete" || l.git("rev-parse", "cadre/demo^") != saved {
+		t.Errorf("at the end it is\n%s", text)
 	}
+
+	l = newLab(t)
+	l.found()
+	l.write("new.txt", "the team's\n")
+	l.git("branch", "cadre") // there can be no cadre/demo beside it
+	var said string
+	o = l.options()
+	o.Log = func(text string) { said += text }
+	if _, err := Run(l.ctx, o); err != nil || !strings.Contains(said, "no checkpoint") || !strings.Contains(said, "cadre") {
+		t.Errorf("%v, %s", err, said)
+	}
+	l.want(l.committed(), "A:new.txt")
 }
 
 // What nobody can tell apart is not committed.
 func TestUnknownBase(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.write("bad\xff.txt", "x")
 	l.found()

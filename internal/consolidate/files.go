@@ -25,7 +25,7 @@ type entry struct {
 	path      string
 	unmerged  bool
 	submodule bool
-	moved     bool // a submodule that is at another commit
+	moved     bool // a submodule that is at another commit, or new
 }
 
 // differing returns what differs from HEAD, in the work tree or in the index, in git's order. What git ignores, and repositories within this one, are
@@ -45,7 +45,7 @@ func (r *repository) differing(ctx context.Context, except []string) ([]entry, e
 		case '1':
 			e.path = after(line, 8)
 			e.submodule = fields[2][0] == 'S'
-			e.moved = e.submodule && fields[2][1] == 'C'
+			e.moved = fields[2][1] == 'C' || fields[1] != ".M"
 		case 'u':
 			e.path, e.unmerged = after(line, 10), true
 		case '?':
@@ -110,7 +110,7 @@ func (r *repository) digest(ctx context.Context, e entry, most *int64) (string, 
 		}
 		fmt.Fprintf(sum, "link %s", to)
 	case mode.IsDir():
-		head, _ := (&repository{procs: r.procs, top: path}).text(ctx, "rev-parse", "HEAD") // one that has none has none the next time too
+		head, _ := (&repository{procs: r.procs, top: path, patience: r.patience}).text(ctx, "rev-parse", "HEAD") // one that has none has none the next time too
 		fmt.Fprintf(sum, "repository %s", head)
 	default:
 		fmt.Fprintf(sum, "%s", mode.Type())

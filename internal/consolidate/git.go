@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cadre/internal/proc"
+	"cadre/internal/worktree"
 )
 
 const (
@@ -27,11 +28,13 @@ type repository struct {
 	index string // the file
 	dir   string // of the repository, for this work tree
 	env   []string
+
+	patience time.Duration // with other git commands in the same repository
 }
 
 // open finds the repository that the directory is in; top is "" where there is none with a work tree.
 func open(ctx context.Context, procs *proc.Register, dir string) (*repository, error) {
-	r := &repository{procs: procs, top: dir}
+	r := &repository{procs: procs, top: dir, patience: lockPatience}
 	if _, err := proc.Find("git"); err != nil {
 		return &repository{procs: procs}, nil
 	}
@@ -63,8 +66,8 @@ type refusal struct{ command, words string }
 
 func (e *refusal) Error() string { return "git " + e.command + ": " + e.words }
 
-// settings hold for every command: no hook of the repository runs, nothing is signed, and what was written survives a loss of power.
-var settings = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsync=added,reference", "-c", "gc.auto=0", "-c", "core.quotePath=false", "-c", "advice.addEmbeddedRepo=false"}
+// settings hold for every command: no hook of the repository runs and no watcher of its is started, nothing is signed, and what was written survives a loss of power.
+var settings = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsync=added,reference", "-c", "gc.auto=0", "-c", "core.fsmonitor=false", "-c", "i18n.commitEncoding=UTF-8", "-c", "core.quotePath=false", "-c", "advice.addEmbeddedRepo=false"}
 
 // text is what git printed, without the line's end. It waits for other git commands that hold the repository's locks.
 func (r *repository) text(ctx context.Context, args ...string) (string, error) {
@@ -73,16 +76,20 @@ func (r *repository) text(ctx context.Context, args ...string) (string, error) {
 }
 
 func (r *repository) run(ctx context.Context, input []byte, args ...string) ([]byte, error) {
-	waiting, cancel := context.WithTimeout(ctx, lockPatience)
+	waiting, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
 	for {
 		out, err := r.try(ctx, input, args)
-		if err == nil || !strings.Contains(err.Error(), ".lock': File exists") {
+		if err == nil {
+			return out, nil
+		}
+		locked := worktree.Locked(err.Error())
+		if locked == nil {
 			return out, err
 		}
 		select {
 		case <-waiting.Done():
-			return out, fmt.Errorf("%w; if no git command is at work there, remove that file", err)
+			return out, locked
 		case <-time.After(lockPause):
 		}
 	}
@@ -111,21 +118,29 @@ func (r *repository) try(ctx context.Context, input []byte, args []string) ([]by
 	return out.Bytes(), nil
 }
 
-// ours are the variables that say where git and its configuration are and in whose name it commits, and not which repository or index somebody is just
-// working on.
-var ours = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM",
-	"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"}
+// localVariables are those by which git means another repository, or another part of this one, than the one that it is called in.
+var localVariables = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_INDEX_VERSION", "GIT_OBJECT_DIRECTORY",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE", "GIT_PREFIX",
+	"GIT_INTERNAL_SUPER_PREFIX", "GIT_REFLOG_ACTION", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"}
 
-// plain is an environment in which git means the repository that it is in.
-func plain(env []string) []string {
+// local is an environment in which git means the repository that it is called in, for commands of the person: what else they told git stays.
+func local(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return strings.HasPrefix(name, "GIT_") && !slices.Contains(ours, name)
+		return slices.Contains(localVariables, name)
 	})
 }
 
+// ours are the variables that say where git is and in whose name it commits, and not which repository or index somebody is just working on.
+var ours = []string{"GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"}
+
+// environment is one in which git does what it is told here, and nothing else. Where its configuration is, stays.
 func environment(env []string) []string {
-	return append(plain(env), "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1", "LC_ALL=C")
+	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return strings.HasPrefix(name, "GIT_") && !strings.HasPrefix(name, "GIT_CONFIG_") && !slices.Contains(ours, name)
+	})
+	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1", "LC_ALL=C")
 }
 
 // head is the commit that HEAD names; "" before the first one.

@@ -1,16 +1,20 @@
 package consolidate
 
 import (
+	"errors"
+	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"cadre/internal/proc"
 	"cadre/internal/team"
 	"cadre/internal/worktree"
 )
@@ -25,11 +29,9 @@ func prepared(t *testing.T) (l *lab, mine string) {
 	l.write(".git/info/exclude", "ran\n")
 	l.found(team.Check{Name: "build", Command: "echo build >> ran"}, team.Check{Name: "test", Command: "echo test >> ran"})
 	l.do("lead", &team.SpawnMember{Name: "eve", Agent: "claude", Isolation: team.Worktree})
-	dir, err := worktree.Add(l.ctx, l.procs, worktree.Place{Repo: l.project, Dir: filepath.Join(l.folder, "worktrees", "eve"), Branch: "cadre/demo@eve"})
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "hers.txt"), []byte("hers\n"), 0o600)
-	}
-	if err != nil {
+	dir := filepath.Join(l.folder, "worktrees", "eve")
+	l.git("worktree", "add", "-q", "-b", "cadre/demo@eve", dir)
+	if err := os.WriteFile(filepath.Join(dir, "hers.txt"), []byte("hers\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l.git("rm", "-q", "--cached", "staged.txt") // a merge wants the index clean; it is staged again below
@@ -61,6 +63,12 @@ func right(l *lab, mine string) {
 		l.Errorf("the record: %+v, %v", r, err)
 	}
 	l.tidy()
+	if branches := l.git("branch", "--format=%(refname:short)"); branches != "cadre/demo\nmain" {
+		l.Errorf("the branches are\n%s", branches)
+	}
+	if trees := l.git("worktree", "list"); strings.Contains(trees, "\n") {
+		l.Errorf("the worktrees are\n%s", trees)
+	}
 	if out, err := l.try("fsck", "--strict", "--no-dangling"); err != nil {
 		l.Errorf("%v: %s", err, out)
 	}
@@ -78,16 +86,35 @@ func (l *lab) consolidating(n int) (points []string, killed bool) {
 	return strings.Fields(string(out)), err != nil
 }
 
+// killedAt has a process consolidate the team, which is killed at that command of git.
+func (l *lab) killedAt(when, at string) {
+	l.Helper()
+	counted := filepath.Join(l.folder, "counted")
+	if err := os.RemoveAll(counted); err != nil {
+		l.Fatal(err)
+	}
+	cmd := exec.CommandContext(l.ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=1000 %s", victim, l.folder), "PATH="+fatal+":"+os.Getenv("PATH"), atGit+"="+at, atGit+"_WHEN="+when, atGit+"_COUNT="+counted)
+	if out, err := cmd.Output(); err != nil && cmd.ProcessState.ExitCode() >= 0 {
+		l.Fatalf("the process failed: %v\n%s", err, out)
+	}
+	if err := l.desk.Refresh(l.ctx); err != nil {
+		l.Fatal(err)
+	}
+}
+
 // Killed at each point, it is finished by the next one as if nothing had happened: one commit, the right files, each check once.
 func TestKilledAtEachPoint(t *testing.T) {
-	var seen []string
-	for n := 0; ; n++ {
-		done := false
+	t.Parallel()
+	all := []string{"began", "checkpoint", "home", "merged", "tree", "staged", "check", "check", "commit", "made", "head", "index", "done"}
+	for n := range len(all) + 1 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
 			l, mine := prepared(t)
 			points, killed := l.consolidating(n)
-			done = !killed
-			seen = points
+			if want := all[:min(n+1, len(all))]; killed != (n < len(all)) || !slices.Equal(points, want) {
+				t.Fatalf("the points are %v, not %v; it was killed: %t", points, want, killed)
+			}
 			r := l.run()
 			right(l, mine)
 			if r.Attempts != 1 {
@@ -98,41 +125,37 @@ func TestKilledAtEachPoint(t *testing.T) {
 				t.Errorf("after %v the checks ran as\n%s", points, ran)
 			}
 		})
-		if done || t.Failed() {
-			break
-		}
-	}
-	want := []string{"began", "checkpoint", "home", "merged", "tree", "staged", "check", "check", "commit", "made", "head", "index", "done"}
-	if !slices.Equal(seen, want) {
-		t.Errorf("the points are %v, not %v", seen, want)
 	}
 }
 
-// Killed at each point and given up, all is as it was when the worktrees were home; or it is committed already, and stays so.
-func TestRolledBackAtEachPoint(t *testing.T) {
-	for n := range 13 {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
+// Killed at each step and given up, all is as it was when the worktrees were home; or it is committed already, and stays so.
+func TestRolledBackAtEachStep(t *testing.T) {
+	t.Parallel()
+	for n, last := range map[int]string{0: "began", 3: "merged", 5: "staged", 7: "check", 9: "made", 10: "head"} {
+		t.Run(last, func(t *testing.T) {
+			t.Parallel()
 			l, mine := prepared(t)
-			points, _ := l.consolidating(n)
+			if points, _ := l.consolidating(n); points[len(points)-1] != last {
+				t.Fatalf("it was killed after %v", points)
+			}
 			before := l.scene()
 			if err := l.desk.Refresh(l.ctx); err != nil {
 				t.Fatal(err)
 			}
 			err := RollBack(l.ctx, l.options(), "enough")
-			last := points[len(points)-1]
-			if committed := slices.Contains([]string{"head", "index", "done"}, last); committed {
+			if last == "head" {
 				if err == nil {
-					t.Errorf("after %s it was rolled back", last)
+					t.Error("it was rolled back")
 				}
 				l.run()
 				right(l, mine)
 				return
 			}
 			if err != nil {
-				t.Fatalf("after %s: %v", last, err)
+				t.Fatal(err)
 			}
 			if after := l.scene(); after != before {
-				t.Errorf("after %s the scene was\n%s\nand is\n%s", last, before, after)
+				t.Errorf("the scene was\n%s\nand is\n%s", before, after)
 			}
 			if s := l.desk.Team(); s.Status != team.TeamActive || s.Consolidation.Reason != "enough" {
 				t.Errorf("the team is %+v", s)
@@ -143,31 +166,19 @@ func TestRolledBackAtEachPoint(t *testing.T) {
 	}
 }
 
-// Killed at any moment, with all that it started, several times: what comes after finishes, or begins again, and there is one commit.
+var roundsFlag = flag.Int("rounds", 5, "play so many rounds of TestKilledAnywhere; with 60 each command of git is the first to be killed at once")
+
+// Killed before or after any command of git, and twice more while that is made good, it is finished by the next one, and there is one commit.
 func TestKilledAnywhere(t *testing.T) {
-	random := rand.New(rand.NewPCG(4, 2))
-	rounds := 20
-	if testing.Short() {
-		rounds = 4
-	}
-	for round := range rounds {
+	t.Parallel()
+	const commands = 60 // about
+	for round := range *roundsFlag {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			t.Parallel()
 			l, mine := prepared(t)
-			for range 3 {
-				cmd := exec.CommandContext(l.ctx, os.Args[0])
-				cmd.Env = append(os.Environ(), fmt.Sprintf("%s=1000 %s", victim, l.folder))
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				kill := time.AfterFunc(time.Duration(random.IntN(400_000))*time.Microsecond, func() { cmd.Process.Kill() })
-				cmd.Wait()
-				kill.Stop()
-			}
-			for _, lock := range []string{"HEAD.lock", "packed-refs.lock", "refs/heads/main.lock"} { // of a git that was killed itself, which it says
-				os.Remove(filepath.Join(l.project, ".git", lock))
-			}
-			if err := l.desk.Refresh(l.ctx); err != nil {
-				t.Fatal(err)
+			when := []string{"before", "after"}[round/commands%2^round%2]
+			for _, at := range []int{round*23%commands + 1, round*7%20 + 1, round*5%9 + 1} {
+				l.killedAt(when, strconv.Itoa(at))
 			}
 			l.run()
 			right(l, mine)
@@ -175,8 +186,93 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
+// Killed in the middle of a merge and given up, the merge is ended first: nothing half written is left, and no lock.
+func TestRolledBackInAMerge(t *testing.T) {
+	t.Parallel()
+	l, mine := prepared(t)
+	l.killedAt("after", "read-tree -m -u")
+	if _, err := os.Stat(filepath.Join(l.project, ".git", "index.lock")); err != nil {
+		t.Fatalf("it was not killed in the middle of a merge: %v", err)
+	}
+	if err := RollBack(l.ctx, l.options(), "enough"); err != nil {
+		t.Fatal(err)
+	}
+	l.tidy()
+	if status := l.git("status", "--porcelain"); status != " D a.txt\n M b.txt\n?? new.txt\n?? notes.txt\n?? staged.txt" {
+		t.Errorf("the status is\n%s", status)
+	}
+	if subject := l.git("log", "-1", "--format=%s"); subject != "Work of eve in team demo" {
+		t.Errorf("the last commit is %s", subject)
+	}
+	l.run()
+	right(l, mine)
+}
+
+// What a check started in a session of its own does not outlive the next one, when cadre was killed before it could end that.
+func TestStrays(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip(err)
+	}
+	l := newLab(t)
+	pid := filepath.Join(l.folder, "pid")
+	l.found(team.Check{Name: "test", Command: fmt.Sprintf("test -e %[1]s || { setsid sleep 600 & echo $! > %[1]s; kill -s KILL $PPID; exec sleep 600; }", pid)})
+	if _, killed := l.consolidating(1000); !killed {
+		t.Fatal("it was not killed")
+	}
+	text, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stray, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.desk.Refresh(l.ctx); err != nil {
+		t.Fatal(err)
+	}
+	l.run()
+	if start, err := proc.StartTime(stray); err == nil && proc.Alive(stray, start) {
+		syscall.Kill(stray, syscall.SIGKILL)
+		t.Error("it is still there")
+	}
+}
+
+// A lock of git's own that a git which was killed left is named, with what to do; nothing is given up, and once that was done it goes on.
+func TestLocksOfGit(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"index.lock", "HEAD.lock", "refs/heads/main.lock"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.found(team.Check{Name: "test", Command: "true"})
+			l.write("new.txt", "the team's\n")
+			l.write(".git/"+name, "")
+			o := l.options()
+			o.patience = 100 * time.Millisecond
+			_, err := Run(l.ctx, o)
+			lock := filepath.Join(l.project, ".git", filepath.FromSlash(name))
+			if locked := (*worktree.LockedError)(nil); !errors.As(err, &locked) || locked.File != lock || !strings.Contains(err.Error(), "remove that file") {
+				t.Fatalf("it ends with %v", err)
+			}
+			if c := l.desk.Team().Consolidation; c.Step != team.Made {
+				t.Errorf("it is %+v", c)
+			}
+			if err := os.Remove(lock); err != nil {
+				t.Fatal(err)
+			}
+			if r := l.run(); r.Attempts != 1 || l.commits() != 2 {
+				t.Errorf("%+v", r)
+			}
+			l.want(l.committed(), "A:new.txt")
+			l.tidy()
+		})
+	}
+}
+
 // A lock of the index that a kill left is known to be ours; one of another git command is waited for, and nothing is given up.
 func TestLockOfTheIndex(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.found()
 	l.write("new.txt", "the team's\n")
@@ -218,6 +314,7 @@ func TestLockOfTheIndex(t *testing.T) {
 
 // Two at once: one consolidates, the other is told.
 func TestTwoAtOnce(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "test", Command: "true"})
 	o := l.options()
@@ -231,6 +328,7 @@ func TestTwoAtOnce(t *testing.T) {
 
 // What somebody did while nobody consolidated is seen: work that was staged and changed since, and a HEAD that moved.
 func TestChangedAfterAKill(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(l *lab)
 		says   string
@@ -240,6 +338,7 @@ func TestChangedAfterAKill(t *testing.T) {
 		"the tree is swept": {func(l *lab) { l.git("gc", "-q", "--prune=now") }, "the tree that was staged is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			l, mine := prepared(t)
 			l.consolidating(5) // staged
 			c.change(l)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,11 +26,68 @@ import (
 // victim names, to a copy of the test program, the team's folder and the point at which it is to be killed: it consolidates the team until then.
 const victim = "CADRE_TEST_CONSOLIDATE"
 
+// atGit names, to the git that victims call, the command at which it is to kill its victim: the how many-th one, or words of it.
+const atGit = "CADRE_TEST_AT_GIT"
+
+// fatalGit is git, but for one command, before or after which the victim is killed.
+const fatalGit = `#!/bin/sh
+echo >> "$%[1]s_COUNT"
+case "$(wc -l < "$%[1]s_COUNT" | tr -d ' ') $*" in
+"$%[1]s "* | *" $%[1]s "*) ;;
+*) exec %[2]q "$@" ;;
+esac
+[ "$%[1]s_WHEN" = before ] || %[2]q "$@"
+kill -s KILL "$%[1]s_PID"
+`
+
 func TestMain(m *testing.M) {
 	if at := os.Getenv(victim); at != "" {
 		os.Exit(consolidateUntil(at))
 	}
-	goleak.VerifyTestMain(m)
+	dir, err := os.MkdirTemp("", "cadre-consolidate-")
+	if err == nil {
+		err = prepareAll(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+// first is a repository with one commit, of which every project is a copy, and fatal the folder of that git.
+var first, fatal string
+
+// prepareAll makes what all tests share; they run beside each other.
+func prepareAll(dir string) error {
+	config := filepath.Join(dir, "gitconfig")
+	if err := os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = ann@example.org\n[init]\n\tdefaultBranch = main\n"), 0o600); err != nil {
+		return err
+	}
+	os.Setenv("GIT_CONFIG_GLOBAL", config)
+	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	first, fatal = filepath.Join(dir, "first"), filepath.Join(dir, "bin")
+	git, err := exec.LookPath("git")
+	if err == nil {
+		err = errors.Join(os.Mkdir(fatal, 0o700), os.WriteFile(filepath.Join(fatal, "git"), fmt.Appendf(nil, fatalGit, atGit, git), 0o700))
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"a.txt", "b.txt"} {
+		if err := errors.Join(os.MkdirAll(first, 0o700), os.WriteFile(filepath.Join(first, name), []byte("one\n"), 0o600)); err != nil {
+			return err
+		}
+	}
+	for _, args := range [][]string{{"init", "-q", "--template="}, {"add", "-A"}, {"commit", "-q", "-m", "first"}} {
+		if out, err := exec.Command("git", append([]string{"-C", first}, args...)...).CombinedOutput(); err != nil {
+			return fmt.Errorf("git %v: %w: %s", args, err, out)
+		}
+	}
+	return os.MkdirAll(filepath.Join(first, ".git", "info"), 0o700)
 }
 
 // consolidateUntil ends itself as kill -9 would at the nth point that it comes to.
@@ -40,10 +98,6 @@ func consolidateUntil(at string) int {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	procs, err := proc.Open("")
-	if err != nil {
-		return 3
-	}
 	j, err := filejournal.Open(dir, filejournal.Options{})
 	if err != nil {
 		return 3
@@ -52,7 +106,8 @@ func consolidateUntil(at string) int {
 	if err != nil {
 		return 3
 	}
-	_, err = Run(ctx, Options{Desk: d, Dir: dir, Procs: procs, Actor: team.User, Checkpoint: func(context.Context) error { return nil }, at: func(point string) {
+	os.Setenv(atGit+"_PID", strconv.Itoa(os.Getpid()))
+	_, err = Run(ctx, Options{Desk: d, Dir: dir, Actor: team.User, at: func(point string) {
 		fmt.Println(point)
 		if n--; n < 0 {
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -77,12 +132,6 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	config := filepath.Join(t.TempDir(), "gitconfig")
-	if err := os.WriteFile(config, []byte("[user]\n\tname = Ann Example\n\temail = ann@example.org\n[init]\n\tdefaultBranch = main\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("GIT_CONFIG_GLOBAL", config)
-	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	procs, err := proc.Open("")
@@ -90,20 +139,14 @@ func newLab(t *testing.T) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { procs.Close(context.Background()) })
-	l := &lab{T: t, ctx: ctx, project: filepath.Join(t.TempDir(), "project"), folder: filepath.Join(t.TempDir(), "demo"), procs: procs}
-	l.project, err = filepath.EvalSymlinks(filepath.Dir(l.project))
+	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.project = filepath.Join(l.project, "project")
-	if err := errors.Join(os.Mkdir(l.project, 0o700), os.Mkdir(l.folder, 0o700)); err != nil {
+	l := &lab{T: t, ctx: ctx, project: filepath.Join(dir, "project"), folder: filepath.Join(dir, "demo"), procs: procs}
+	if err := errors.Join(os.CopyFS(l.project, os.DirFS(first)), os.Mkdir(l.folder, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	l.git("init", "-q")
-	l.write("a.txt", "one\n")
-	l.write("b.txt", "one\n")
-	l.git("add", "-A")
-	l.git("commit", "-q", "-m", "first")
 	return l
 }
 
@@ -147,7 +190,7 @@ func (l *lab) open() {
 }
 
 func (l *lab) options() Options {
-	return Options{Desk: l.desk, Dir: l.folder, Procs: l.procs, Actor: team.User, Log: func(text string) { l.Log(text) }}
+	return Options{Desk: l.desk, Dir: l.folder, Actor: team.User, Log: func(text string) { l.Log(text) }}
 }
 
 func (l *lab) do(actor string, body team.Body) {
@@ -192,7 +235,7 @@ func (l *lab) git(args ...string) string {
 
 func (l *lab) try(args ...string) (string, error) {
 	cmd := exec.CommandContext(l.ctx, "git", args...)
-	cmd.Dir, cmd.Env = l.project, plain(os.Environ())
+	cmd.Dir, cmd.Env = l.project, local(os.Environ())
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
@@ -228,13 +271,14 @@ func (l *lab) commits() int {
 	return len(strings.Fields(l.git("rev-list", "HEAD")))
 }
 
-// scene is everything in the repository that a rollback leaves as it was.
+// scene is everything in the repository that a rollback leaves as it was; checkpoints are none of that.
 func (l *lab) scene() string {
 	l.Helper()
 	status := l.git("status", "--porcelain=v2", "--branch", "--untracked-files=all")
 	index := l.git("ls-files", "--stage")
 	diff := l.git("diff", "HEAD") + l.git("diff", "--cached")
-	return strings.Join([]string{status, index, diff, l.git("for-each-ref")}, "\n")
+	refs := slices.DeleteFunc(strings.Split(l.git("for-each-ref"), "\n"), func(ref string) bool { return strings.HasSuffix(ref, "refs/heads/cadre/demo") })
+	return strings.Join(append(refs, status, index, diff), "\n")
 }
 
 func (l *lab) want(got []string, want ...string) {
@@ -247,7 +291,7 @@ func (l *lab) want(got []string, want ...string) {
 // tidy checks that nothing of a consolidation is left but its result.
 func (l *lab) tidy() {
 	l.Helper()
-	for _, pattern := range []string{filepath.Join(l.project, ".git", "*.lock"), filepath.Join(l.project, ".git", "cadre-*"), filepath.Join(l.folder, scratch), filepath.Join(l.folder, "."+RecordFile+"*")} {
+	for _, pattern := range []string{filepath.Join(l.project, ".git", "*.lock"), filepath.Join(l.project, ".git", "refs", "heads", "*.lock"), filepath.Join(l.folder, "worktrees", ".*"), filepath.Join(l.project, ".git", "cadre-*"), filepath.Join(l.folder, scratch), filepath.Join(l.folder, "."+RecordFile+"*")} {
 		if left, _ := filepath.Glob(pattern); len(left) > 0 {
 			l.Errorf("left: %v", left)
 		}

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"reflect"
 
 	"cadre/internal/team"
 )
@@ -72,7 +73,7 @@ func seal(ctx context.Context, j Journal, dir string) (*Record, error) {
 	if r, err := Sealed(dir); r != nil || err != nil {
 		return r, err
 	}
-	r, err := describe(ctx, j)
+	r, err := describe(ctx, j, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -114,26 +115,22 @@ func Sealed(dir string) (*Record, error) {
 	return r, nil
 }
 
-// Holds reports whether the history is the one that the record was made of.
+// Holds reports whether the record is the one that is made of the history: neither of them was changed since.
 func (r *Record) Holds(ctx context.Context, j Journal) (bool, error) {
-	sum := sha256.New()
-	for one, err := range j.Read(ctx, 0) {
-		if err != nil {
-			return false, err
-		}
-		if digest(sum, one); one.Seq == r.Seq {
-			return hex.EncodeToString(sum.Sum(nil)) == r.Journal, nil
-		}
+	again, err := describe(ctx, j, r.Seq)
+	if team.CodeOf(err) == team.NotReady {
+		return false, nil
 	}
-	return false, nil
+	return reflect.DeepEqual(r, again), err
 }
 
 func digest(sum hash.Hash, r *team.Record) {
 	sum.Write(append(team.AppendRecord(nil, r), '\n'))
 }
 
-// describe reads the history up to the record that completed the team.
-func describe(ctx context.Context, j Journal) (*Record, error) {
+// describe reads the history up to the record that completed the team. Where that is not in it, because the team was restored from a checkpoint, it
+// goes up to the one with that seq; 0 for all.
+func describe(ctx context.Context, j Journal, until int64) (*Record, error) {
 	var t team.Team
 	r := &Record{Checks: []Checked{}, Members: []Member{}, Tasks: []Task{}}
 	j.View(func(s *team.State) {
@@ -154,7 +151,7 @@ func describe(ctx context.Context, j Journal) (*Record, error) {
 	r.Team, r.Name, r.Goal, r.Dir, r.By, r.At = t.ID, t.Name, t.Goal, t.Dir, c.By, c.EndedAt
 	r.Commit, r.Parent, r.Tree, r.Files, r.Attempts = c.Commit, c.Parent, c.Tree, c.Files, c.Attempt
 	took := map[string]int64{}
-	sum := sha256.New()
+	sum, last := sha256.New(), int64(0)
 	for one, err := range j.Read(ctx, 0) {
 		if err != nil {
 			return nil, err
@@ -170,12 +167,12 @@ func describe(ctx context.Context, j Journal) (*Record, error) {
 				r.Seq = one.Seq
 			}
 		}
-		if r.Seq != 0 {
+		if last = one.Seq; r.Seq != 0 || last == until {
 			break
 		}
 	}
-	if r.Seq == 0 { // it was restored from a checkpoint
-		j.View(func(s *team.State) { r.Seq = s.Seq() })
+	if r.Seq == 0 {
+		r.Seq = last
 	}
 	r.Journal = hex.EncodeToString(sum.Sum(nil))
 	for _, check := range t.Checks {

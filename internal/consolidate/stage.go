@@ -135,7 +135,9 @@ func (r *repository) follow(ctx context.Context, mark string, changes []change) 
 	if len(changes) == 0 {
 		return nil
 	}
-	index, err := worktree.HoldIndex(ctx, r.dir, r.index, mark)
+	waiting, cancel := context.WithTimeout(ctx, r.patience)
+	defer cancel()
+	index, err := worktree.HoldIndex(waiting, r.dir, r.index, mark)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,141 @@
+package consolidate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// ErrCheck is in the chain of what [Run] returns when a check did not pass.
+var ErrCheck = errors.New("a check failed")
+
+// FailedCheck is how a check did not pass.
+type FailedCheck struct{ Name, How, Output string }
+
+func (e *FailedCheck) Error() string {
+	return fmt.Sprintf("the check %s failed: %s; nothing was committed, and the team goes on", e.Name, e.How)
+}
+
+func (e *FailedCheck) Unwrap() []error {
+	return []error{ErrCheck, &team.Error{Code: team.NotReady, Text: e.Error()}}
+}
+
+// check runs the checks that have not passed yet, and makes the commit.
+func (w *work) check(ctx context.Context) error {
+	c := w.state()
+	if err := w.stands(ctx, c, "before the checks were through"); err != nil {
+		return err
+	}
+	for _, check := range w.Desk.Team().Checks {
+		if slices.Contains(c.Passed, check.Name) {
+			continue
+		}
+		if err := w.try(ctx, c, check); err != nil {
+			return err
+		}
+		w.step("check")
+	}
+	if err := w.stands(ctx, c, "while the checks ran, maybe by them"); err != nil {
+		return err
+	}
+	body := &team.ReportMade{Attempt: c.Attempt}
+	if c.Tree != "" {
+		var err error
+		if body.Commit, err = w.repo.commit(ctx, c.Parent, c.Tree, w.message(c)); err != nil {
+			return err
+		}
+	}
+	w.step("commit")
+	return w.do(ctx, body)
+}
+
+// stands refuses when what was staged is not what is there.
+func (w *work) stands(ctx context.Context, c team.Consolidation, when string) error {
+	if c.Tree == "" {
+		return nil
+	}
+	if err := w.repo.quiet(); err != nil {
+		return err
+	}
+	head, err := w.repo.head(ctx)
+	if err != nil {
+		return err
+	}
+	if head != c.Parent {
+		return notReady("HEAD was moved from %.12s to %.12s %s; consolidate again", c.Parent, head, when)
+	}
+	if _, err := w.repo.text(ctx, "cat-file", "-e", c.Tree); err != nil {
+		return notReady("the tree that was staged is gone; consolidate again")
+	}
+	changed, err := w.repo.unstaged(ctx, w.index(), c.Parent, c.Tree)
+	if err != nil {
+		return err
+	}
+	if len(changed) > 0 {
+		return notReady("%s was changed %s; look at it, and consolidate again", names(changed), when)
+	}
+	return nil
+}
+
+// try runs one check.
+func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check) error {
+	if w.Checking != nil {
+		w.Checking(check.Name)
+	}
+	t := w.Desk.Team()
+	limit := checkTimeout
+	if check.Seconds > 0 {
+		limit = time.Duration(check.Seconds) * time.Second
+	}
+	running, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	out := proc.Capture{Head: team.MaxOutput / 4, Tail: team.MaxOutput / 2}
+	env := append(local(os.Environ()), "CADRE_TREE="+c.Tree, "CADRE_PARENT="+c.Parent)
+	if c.Tree != "" {
+		env = append(env, "CADRE_INDEX="+w.index())
+	}
+	exit, err := w.procs.Run(running, proc.Cmd{Args: []string{"/bin/sh", "-c", check.Command}, Dir: t.Dir, Env: env, Stdout: &out, Stderr: &out, Task: "check " + check.Name}, proc.Ladder{})
+	how := ""
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted in the check %s: %w; cadre consolidate %s goes on with it, and with --roll-back gives it up", check.Name, context.Cause(ctx), t.Name)
+	case running.Err() != nil:
+		how = fmt.Sprintf("it took longer than %s", limit)
+	case err != nil && !errors.Is(err, proc.ErrLeft):
+		return err
+	case exit.Code != 0:
+		how = exit.String()
+	}
+	report := &team.ReportCheck{Attempt: c.Attempt, Check: check.Name, Millis: exit.Elapsed.Milliseconds(), Failure: how}
+	if how == "" {
+		return w.do(ctx, report)
+	}
+	report.Output = out.String()
+	report.Left = w.left(ctx, c)
+	if err := w.do(ctx, report); err != nil {
+		return err
+	}
+	return &FailedCheck{check.Name, how, report.Output}
+}
+
+// left is what the checks left behind.
+func (w *work) left(ctx context.Context, c team.Consolidation) []team.Fact {
+	if c.Step != team.Staged && c.Step != team.Made || c.NoCommit || w.repo.top == "" {
+		return nil
+	}
+	staged, err := w.repo.changes(ctx, c.Parent, c.Tree)
+	if err == nil {
+		var left []team.Fact
+		if left, err = w.repo.left(ctx, w.Desk.Team().Base, pathsOf(staged), w.Except); err == nil {
+			return left
+		}
+	}
+	w.Log("what the checks left behind is not known, and will be taken for the team's: " + err.Error())
+	return nil
+}
