@@ -109,6 +109,7 @@ type work struct {
 	Options
 	procs *proc.Register
 	repo  *repository // its top is "" where there is none
+	fresh bool        // what is staged was staged by this process, just now
 }
 
 // prepare makes sure that nobody else consolidates the team, and that nothing of somebody who was killed at it still runs.
@@ -336,6 +337,7 @@ func (w *work) stage(ctx context.Context) error {
 		body.Files = int64(len(changes))
 	}
 	w.step("tree")
+	w.fresh = true
 	return w.do(ctx, body)
 }
 
@@ -361,9 +363,10 @@ func (w *work) place(ctx context.Context) error {
 			if err := w.repo.move(ctx, c.Commit, c.Parent, "cadre: team "+w.Desk.Team().Name); err != nil {
 				return err
 			}
+			head = c.Commit
 		}
 		w.step("head")
-		if err := w.follow(ctx, c); err != nil {
+		if err := w.follow(ctx, c, head); err != nil {
 			return err
 		}
 		w.step("index")
@@ -372,17 +375,22 @@ func (w *work) place(ctx context.Context) error {
 }
 
 // follow brings the index up to the commit. What somebody has committed on top of it meanwhile is theirs in the index too.
-func (w *work) follow(ctx context.Context, c team.Consolidation) error {
+func (w *work) follow(ctx context.Context, c team.Consolidation, head string) error {
 	changes, err := w.repo.changes(ctx, c.Parent, c.Tree)
 	if err != nil {
 		return err
 	}
-	later, err := w.repo.changes(ctx, c.Commit, "HEAD")
-	if err != nil {
-		return err
+	if head != c.Commit {
+		later, err := w.repo.changes(ctx, c.Commit, head)
+		if err != nil {
+			return err
+		}
+		theirs := map[string]bool{}
+		for _, one := range later {
+			theirs[one.path] = true
+		}
+		changes = slices.DeleteFunc(changes, func(one change) bool { return theirs[one.path] })
 	}
-	theirs := pathsOf(later)
-	changes = slices.DeleteFunc(changes, func(one change) bool { return slices.Contains(theirs, one.path) })
 	return w.repo.follow(ctx, w.Desk.Team().ID, changes)
 }
 

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,11 +73,11 @@ func right(l *lab, mine string) {
 	}
 }
 
-// consolidating starts a process that consolidates the team, and ends itself at the nth point; it returns what the process printed.
-func (l *lab) consolidating(n int) (points []string, killed bool) {
+// consolidating starts a process that consolidates the team, and ends itself when it first comes to that point; it returns those that it came to.
+func (l *lab) consolidating(point string) (points []string, killed bool) {
 	l.Helper()
 	cmd := exec.CommandContext(l.ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", victim, n, l.folder))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s", victim, point, l.folder))
 	out, err := cmd.Output()
 	if err != nil && cmd.ProcessState.ExitCode() >= 0 {
 		l.Fatalf("the process failed: %v\n%s", err, out)
@@ -94,7 +93,7 @@ func (l *lab) killedAt(when, at string) {
 		l.Fatal(err)
 	}
 	cmd := exec.CommandContext(l.ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=1000 %s", victim, l.folder), "PATH="+fatal+":"+os.Getenv("PATH"), atGit+"="+at, atGit+"_WHEN="+when, atGit+"_COUNT="+counted)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=never %s", victim, l.folder), "PATH="+fatal+":"+os.Getenv("PATH"), atGit+"="+at, atGit+"_WHEN="+when, atGit+"_COUNT="+counted)
 	if out, err := cmd.Output(); err != nil && cmd.ProcessState.ExitCode() >= 0 {
 		l.Fatalf("the process failed: %v\n%s", err, out)
 	}
@@ -103,41 +102,39 @@ func (l *lab) killedAt(when, at string) {
 	}
 }
 
-// Killed at each point, it is finished by the next one as if nothing had happened: one commit, the right files, each check once.
+// Killed at one point after the other, each time by whoever goes on, it is finished as if nothing had happened: one attempt, one commit, the right files,
+// each check once.
 func TestKilledAtEachPoint(t *testing.T) {
 	t.Parallel()
-	all := []string{"began", "checkpoint", "home", "merged", "tree", "staged", "check", "check", "commit", "made", "head", "index", "done"}
-	for n := range len(all) + 1 {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			t.Parallel()
-			l, mine := prepared(t)
-			points, killed := l.consolidating(n)
-			if want := all[:min(n+1, len(all))]; killed != (n < len(all)) || !slices.Equal(points, want) {
-				t.Fatalf("the points are %v, not %v; it was killed: %t", points, want, killed)
-			}
-			r := l.run()
-			right(l, mine)
-			if r.Attempts != 1 {
-				t.Errorf("after %v it was attempt %d that was finished", points, r.Attempts)
-			}
-			ran, err := os.ReadFile(filepath.Join(l.project, "ran"))
-			if want := "build\ntest\n"; err != nil || string(ran) != want {
-				t.Errorf("after %v the checks ran as\n%s", points, ran)
-			}
-		})
+	l, mine := prepared(t)
+	for _, point := range []string{"began", "checkpoint", "home", "merged", "tree", "staged", "check", "check", "commit", "made", "head", "index", "done"} {
+		if points, killed := l.consolidating(point); !killed || points[len(points)-1] != point {
+			t.Fatalf("it was to be killed at %s; it was: %t, after %v", point, killed, points)
+		}
+	}
+	if points, killed := l.consolidating("never"); killed || len(points) > 0 {
+		t.Errorf("when all was done it went on with %v", points)
+	}
+	if err := l.desk.Refresh(l.ctx); err != nil {
+		t.Fatal(err)
+	}
+	right(l, mine)
+	if c := l.desk.Team().Consolidation; c.Attempt != 1 {
+		t.Errorf("it is %+v", c)
+	}
+	if ran, err := os.ReadFile(filepath.Join(l.project, "ran")); err != nil || string(ran) != "build\ntest\n" {
+		t.Errorf("the checks ran as\n%s", ran)
 	}
 }
 
 // Killed at each step and given up, all is as it was when the worktrees were home; or it is committed already, and stays so.
 func TestRolledBackAtEachStep(t *testing.T) {
 	t.Parallel()
-	for n, last := range map[int]string{0: "began", 3: "merged", 5: "staged", 7: "check", 9: "made", 10: "head"} {
+	for _, last := range []string{"began", "merged", "staged", "check", "made", "head"} {
 		t.Run(last, func(t *testing.T) {
 			t.Parallel()
 			l, mine := prepared(t)
-			if points, _ := l.consolidating(n); points[len(points)-1] != last {
-				t.Fatalf("it was killed after %v", points)
-			}
+			l.consolidating(last)
 			before := l.scene()
 			if err := l.desk.Refresh(l.ctx); err != nil {
 				t.Fatal(err)
@@ -166,7 +163,7 @@ func TestRolledBackAtEachStep(t *testing.T) {
 	}
 }
 
-var roundsFlag = flag.Int("rounds", 5, "play so many rounds of TestKilledAnywhere; with 60 each command of git is the first to be killed at once")
+var roundsFlag = flag.Int("rounds", 4, "play so many rounds of TestKilledAnywhere; with 60 each command of git is the first to be killed at once")
 
 // Killed before or after any command of git, and twice more while that is made good, it is finished by the next one, and there is one commit.
 func TestKilledAnywhere(t *testing.T) {
@@ -217,7 +214,7 @@ func TestStrays(t *testing.T) {
 	l := newLab(t)
 	pid := filepath.Join(l.folder, "pid")
 	l.found(team.Check{Name: "test", Command: fmt.Sprintf("test -e %[1]s || { setsid sleep 600 & echo $! > %[1]s; kill -s KILL $PPID; exec sleep 600; }", pid)})
-	if _, killed := l.consolidating(1000); !killed {
+	if _, killed := l.consolidating("never"); !killed {
 		t.Fatal("it was not killed")
 	}
 	text, err := os.ReadFile(pid)
@@ -340,7 +337,7 @@ func TestChangedAfterAKill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, mine := prepared(t)
-			l.consolidating(5) // staged
+			l.consolidating("staged")
 			c.change(l)
 			if err := l.desk.Refresh(l.ctx); err != nil {
 				t.Fatal(err)

@@ -90,10 +90,10 @@ func prepareAll(dir string) error {
 	return os.MkdirAll(filepath.Join(first, ".git", "info"), 0o700)
 }
 
-// consolidateUntil ends itself as kill -9 would at the nth point that it comes to.
+// consolidateUntil ends itself as kill -9 would at a point.
 func consolidateUntil(at string) int {
-	dir, n := "", 0
-	if _, err := fmt.Sscanf(at, "%d %s", &n, &dir); err != nil {
+	last, dir, ok := strings.Cut(at, " ")
+	if !ok {
 		return 3
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -109,7 +109,7 @@ func consolidateUntil(at string) int {
 	os.Setenv(atGit+"_PID", strconv.Itoa(os.Getpid()))
 	_, err = Run(ctx, Options{Desk: d, Dir: dir, Actor: team.User, at: func(point string) {
 		fmt.Println(point)
-		if n--; n < 0 {
+		if point == last {
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}
 	}})
