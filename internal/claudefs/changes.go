@@ -46,7 +46,7 @@ func (c *changes) touch(ids ...string) {
 	}
 }
 
-// add notes what an event changed in the files. A kind that is not listed may have changed anything.
+// add notes what an event changed in the files. A kind that is not listed may have changed anything, and costs a look at everything.
 func (c *changes) add(s *team.State, e team.Event) {
 	switch e := e.(type) {
 	case *team.TaskCreated:
@@ -75,12 +75,14 @@ func (c *changes) add(s *team.State, e team.Event) {
 			c.touch(t.BlockedBy...)
 		}
 	case *team.TeamStatusChanged, *team.MemberSpawned, *team.MemberStarted, *team.MemberStatusChanged, *team.MemberDetached,
-		*team.MemberStopped, *team.MemberFailed, *team.ModeChanged, *team.ShutdownAnswered:
+		*team.MemberTroubled, *team.MemberStopped, *team.MemberFailed, *team.ModeChanged, *team.ShutdownAnswered:
 		c.roster = true
-	case *team.MessageSent, *team.MessagesDelivered, *team.MessagesRead, *team.MessagesReturned,
-		*team.MemberAttached, *team.ShutdownRequested, *team.ShutdownWithdrawn, *team.PlanSubmitted, *team.PlanAnswered,
+	case *team.MessageSent, *team.MessagesDelivered, *team.MessagesRead, *team.MessagesReturned, *team.MessagesLate, *team.MessagesResent,
+		*team.MemberAttached, *team.HandoverRequested, *team.ShutdownRequested, *team.ShutdownWithdrawn, *team.PlanSubmitted, *team.PlanAnswered,
 		*team.PermissionRequested, *team.PermissionAnswered, *team.UsageReported, *team.HookRejected,
-		*team.DelegateChanged, *team.BudgetChanged, *team.BudgetExhausted:
+		*team.DelegateChanged, *team.BudgetChanged, *team.BudgetExhausted, *team.ReportAsked, *team.ReportGiven,
+		*team.LeadAttached, *team.LeadLost, *team.FactsRecorded, *team.WorkSaved,
+		*team.ConsolidationBegan, *team.WorktreesMerged, *team.WorkStaged, *team.CheckPassed, *team.CheckFailed, *team.CommitMade, *team.TeamConsolidated, *team.ConsolidationAbandoned:
 		// not shown
 	default:
 		c.all = true
