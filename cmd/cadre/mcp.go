@@ -120,7 +120,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			if m.Agent == team.External {
 				return nil
 			}
-			return a.ensureHost(ctx, name, member)
+			return ensureHost(ctx, d, dir, member)
 		},
 		Isolates: func(ctx context.Context) error { return isolates(ctx, d.Team().Dir) },
 		Cleanup: func(ctx context.Context) error {

@@ -96,7 +96,7 @@ func (a *app) resume(ctx context.Context, name string, takeOver bool) error {
 	lead, _ := memberOf(d, t.Lead)
 	byHand := t.Origin == "" && lead.Agent == team.External
 	if byHand && !takeOver && found.Lead.Lives && found.Count(resume.Offline)+found.Count(resume.Resting) > 0 && !coord.Hosted(filepath.Join(dir, "hosts")) {
-		if err := a.rehost(ctx, d); err != nil || a.json {
+		if err := rehost(ctx, d, dir); err != nil || a.json {
 			return err
 		}
 		return said("session %s goes on leading team %s, and its teammates run again", t.LeadSession, name)(a.out)
@@ -213,15 +213,16 @@ func (a *app) resumeByHand(ctx context.Context, d *desk.Desk, dir string) error 
 	if err := a.keepSaved(ctx, d, dir); err != nil {
 		return err
 	}
-	if err := a.rehost(ctx, d); err != nil || a.json {
+	if err := rehost(ctx, d, dir); err != nil || a.json {
 		return err
 	}
 	return said("team %s goes on; you lead it: cadre status %s", t.Name, t.Name)(a.out)
 }
 
 // rehost sees to it that everybody whose session cadre runs has a living host, and is tried at once.
-func (a *app) rehost(ctx context.Context, d *desk.Desk) error {
+func rehost(ctx context.Context, d *desk.Desk, dir string) error {
 	var members []team.Member
+	var hosted []string
 	d.View(func(s *team.State) { members = s.Members() })
 	for _, m := range members {
 		if !m.Status.Running() || m.Agent == team.External {
@@ -232,11 +233,9 @@ func (a *app) rehost(ctx context.Context, d *desk.Desk) error {
 				return err
 			}
 		}
-		if err := a.ensureHost(ctx, d.Team().Name, m.Name); err != nil {
-			return err
-		}
+		hosted = append(hosted, m.Name)
 	}
-	return nil
+	return ensureHost(ctx, d, dir, hosted...)
 }
 
 func (a *app) probeCommand() *cobra.Command {

@@ -138,7 +138,12 @@ func (a *app) spawnCommand() *cobra.Command {
 			if err != nil || body.Agent == team.External {
 				return err
 			}
-			return a.ensureHost(c.Context(), name, body.Name)
+			d, dir, err := a.open(c.Context(), name, false)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			return ensureHost(c.Context(), d, dir, body.Name)
 		},
 	}
 	c.Flags().StringVar(&body.Agent, "agent", team.Shell, strings.Join(drivers.Words(), ", "))
@@ -164,20 +169,25 @@ func isolates(ctx context.Context, dir string) error {
 	return worktree.Able(ctx, procs, dir)
 }
 
-// ensureHost sees to it that a living host has the member's lease, and starts one in the background if there is none.
-func (a *app) ensureHost(ctx context.Context, name, member string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, fmt.Errorf("no host took %s within 10 s; to see why: cadre host %s", member, name))
-	defer cancel()
-	d, dir, err := a.open(ctx, name, false)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if !coord.Hosted(filepath.Join(dir, "hosts")) {
-		if err := startHost(name, dir); err != nil {
+// ensureHost sees to it that a living host has the leases of the members, and starts one in the background if there is none.
+func ensureHost(ctx context.Context, d *desk.Desk, dir string, members ...string) error {
+	if len(members) > 0 && !coord.Hosted(filepath.Join(dir, "hosts")) {
+		if err := startHost(d.Team().Name, dir); err != nil {
 			return err
 		}
 	}
+	for _, member := range members {
+		if err := awaitHost(ctx, d, dir, member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitHost waits until a living host has the lease of the member.
+func awaitHost(ctx context.Context, d *desk.Desk, dir, member string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, fmt.Errorf("no host took %s within 10 s; to see why: cadre host %s", member, d.Team().Name))
+	defer cancel()
 	for {
 		var m team.Member
 		var seq int64
