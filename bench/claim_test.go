@@ -24,16 +24,18 @@ const (
 	toClaim  = 10_000
 )
 
-// TestMain lets the test binary be one of many processes that claim.
+// TestMain lets the test binary be one of the processes that are measured.
 func TestMain(m *testing.M) {
 	var err error
-	switch os.Getenv("BENCH_CLAIM") {
+	switch os.Getenv("BENCH_PROCESS") {
 	case "":
 		os.Exit(m.Run())
 	case "cadre":
 		err = claimFromCadre(os.Getenv("BENCH_AT"), os.Getenv("BENCH_AS"))
 	case "sqlite":
 		err = claimFromSQLite(os.Getenv("BENCH_AT"), os.Getenv("BENCH_AS"))
+	case "read":
+		err = readTeam(os.Getenv("BENCH_AT"))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -118,7 +120,7 @@ func race(b *testing.B, what, at string) time.Duration {
 	var all []claimer
 	for i := range claimers {
 		c := exec.Command(os.Args[0])
-		c.Env = append(os.Environ(), "BENCH_CLAIM="+what, "BENCH_AT="+at, fmt.Sprintf("BENCH_AS=m%d", i))
+		c.Env = append(os.Environ(), "BENCH_PROCESS="+what, "BENCH_AT="+at, fmt.Sprintf("BENCH_AS=m%d", i))
 		c.Stderr = os.Stderr
 		in, err := c.StdinPipe()
 		if err != nil {
