@@ -300,6 +300,40 @@ func TestRepositories(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
+	t.Run("of SHA-256, without a commit", func(t *testing.T) {
+		t.Parallel()
+		l := newLab(t)
+		if err := os.RemoveAll(filepath.Join(l.project, ".git")); err != nil {
+			t.Fatal(err)
+		}
+		l.git("init", "-q", "--object-format=sha256")
+		l.found(team.Check{Name: "test", Command: "true"})
+		l.write("new.txt", "the team's\n")
+		if r := l.run(); len(r.Commit) != 64 || r.Commit != l.git("rev-parse", "HEAD") || l.git("status", "--porcelain") != "?? a.txt\n?? b.txt" {
+			t.Errorf("%+v", r)
+		}
+		l.want(l.committed(), "A:new.txt")
+		l.git("fsck", "--strict")
+	})
+	t.Run("with others in it", func(t *testing.T) {
+		t.Parallel()
+		l := newLab(t)
+		module := func(name string) {
+			l.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", first, name)
+		}
+		module("old")
+		module("dirty")
+		l.git("commit", "-qm", "modules")
+		l.found()
+		module("new")
+		l.git("-C", "old", "commit", "-q", "--allow-empty", "-m", "on")
+		l.write("dirty/a.txt", "not committed in there\n")
+		l.run()
+		l.want(l.committed(), "M:.gitmodules", "A:new", "M:old")
+		if status := l.git("status", "--porcelain"); status != " M dirty" {
+			t.Errorf("the status is\n%s", status)
+		}
+	})
 	t.Run("in a folder of it, and in a worktree", func(t *testing.T) {
 		t.Parallel()
 		l := newLab(t)
@@ -401,6 +435,49 @@ func TestWorktrees(t *testing.T) {
 	l.run()
 	l.want(l.committed(), "M:a.txt", "A:new.txt")
 	l.git("show", "HEAD^:hers.txt")
+}
+
+// What a member that failed has in its worktree is half a work: it is left on its branch, and a task says so.
+func TestHalfAWork(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found()
+	l.do("lead", &team.SpawnMember{Name: "eve", Agent: "claude", Isolation: team.Worktree})
+	dir := filepath.Join(l.folder, "worktrees", "eve")
+	l.git("worktree", "add", "-q", "-b", "cadre/demo@eve", dir)
+	if err := os.WriteFile(filepath.Join(dir, "half.txt"), []byte("half\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.do(team.User, &team.ReportFailed{Member: "eve", Reason: "it died"})
+	l.refused("Merge the branch cadre/demo@eve", "is open")
+	if got := l.git("show", "cadre/demo@eve:half.txt"); got != "half" || l.commits() != 1 || coord.Worktree(l.folder, "eve") {
+		t.Errorf("on her branch is %q", got)
+	}
+}
+
+// No hook of the repository runs by itself; as a check it sees what is to be committed, and nothing else.
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.write("mine.txt", "the person's: FORBIDDEN\n")
+	l.git("add", "mine.txt")
+	hook := filepath.Join(l.project, ".git", "hooks", "pre-commit")
+	l.write(".git/hooks/pre-commit", "#!/bin/sh\ngit diff --cached --name-only; ! git grep --cached -q FORBIDDEN\n")
+	if err := os.Chmod(hook, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l.found(team.Check{Name: "hook", Command: `GIT_INDEX_FILE="$CADRE_INDEX" git hook run pre-commit`})
+	l.write("new.txt", "FORBIDDEN\n")
+	err := l.refused("the check hook failed: exit status 1")
+	if failed := (*FailedCheck)(nil); !errors.As(err, &failed) || failed.Output != "new.txt\n" {
+		t.Errorf("the hook saw %+v", failed)
+	}
+	l.write("new.txt", "allowed\n")
+	l.run()
+	l.want(l.committed(), "A:new.txt")
+	if status := l.git("status", "--porcelain"); status != "A  mine.txt" {
+		t.Errorf("the status is\n%s", status)
+	}
 }
 
 // The team is saved on its branch before anything is done, and again when it is complete; where that cannot be it is told, and no more.

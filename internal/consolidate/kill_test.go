@@ -183,6 +183,25 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
+// What the person committed on top of the commit, before the index was brought up to it, stays as it is.
+func TestCommittedOnTop(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found()
+	l.write("new.txt", "the team's\n")
+	l.write("other.txt", "the team's\n")
+	l.consolidating("head")
+	l.write("new.txt", "the person's\n")
+	l.git("commit", "-qm", "on top", "--only", "new.txt")
+	if err := l.desk.Refresh(l.ctx); err != nil {
+		t.Fatal(err)
+	}
+	r := l.run()
+	if status := l.git("status", "--porcelain"); status != "" || l.git("rev-parse", "HEAD^") != r.Commit {
+		t.Errorf("%+v, and the status is\n%s", r, status)
+	}
+}
+
 // Killed in the middle of a merge and given up, the merge is ended first: nothing half written is left, and no lock.
 func TestRolledBackInAMerge(t *testing.T) {
 	t.Parallel()
