@@ -29,8 +29,8 @@ its file, or --check) run in its directory, and what the team did becomes one co
 its record is kept as the file COMPLETED in its folder.
 
 What differs from the last commit, and did not when the team was created, is the team's. What did and is as it was then is yours, and stays as it is, staged
-or not. A file that had changes of yours then and was changed since is refused: commit or stash it, or name it with --include. What git ignores
-is never committed. No hook of the repository runs, unless a check does that: GIT_INDEX_FILE="$CADRE_INDEX" git hook run pre-commit
+or not. A file that had changes of yours then and was changed since is refused: commit or stash it, or name it with --include. What you yourself
+change there while the team works cannot be told from its work. What git ignores is never committed. A checkpoint on cadre/TEAM is made first. No hook of the repository runs, unless a check does that: GIT_INDEX_FILE="$CADRE_INDEX" git hook run pre-commit
 
 When a check fails nothing is committed, the team goes on, and its lead is told what the check said. Killed at any moment, the same command goes on where
 it stopped; --roll-back gives up what it left unfinished.
