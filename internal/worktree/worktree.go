@@ -455,8 +455,9 @@ func (g git) exec(ctx context.Context, input []byte, out io.Writer, args []strin
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git %s took longer than %s", args[0], gitTimeout))
 	defer cancel()
 	var errs proc.Capture
-	// No hook of the repository runs: these commits and checkouts are cadre's, not the person's. A name to commit under may be missing in CI.
-	all := append([]string{"git", "-C", g.dir, "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false"}, args...)
+	// No hook of the repository runs: these commits and checkouts are cadre's, not the person's. What was committed survives a loss of power, for the worktree
+	// goes right after that. A name to commit under may be missing in CI.
+	all := append([]string{"git", "-C", g.dir, "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", "-c", "core.fsync=committed,reference"}, args...)
 	env := append(ours(os.Environ()), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C", "GIT_EDITOR=true")
 	env = append(env, g.env...)
 	if os.Getenv("GIT_AUTHOR_NAME") == "" && (args[0] == "commit" || args[0] == "commit-tree") && !g.identified(ctx) {
