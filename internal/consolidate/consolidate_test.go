@@ -153,6 +153,29 @@ func TestBothChanged(t *testing.T) {
 	l.want(l.committed(), "M:a.txt", "A:dir/x.txt", "A:new.txt")
 }
 
+// What the person had changed before the team, and committed before the team changed it too, is theirs no more to be asked about.
+func TestCommittedMeanwhile(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.write(".gitattributes", "b.txt text eol=crlf\n")
+	l.git("add", ".gitattributes")
+	l.git("commit", "-qm", "attributes")
+	l.write("a.txt", "the person's\n")
+	l.write("b.txt", "the person's\r\n")
+	link := filepath.Join(l.project, "link")
+	if err := errors.Join(os.Symlink("a.txt", link), os.Chmod(filepath.Join(l.project, "a.txt"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	l.found()
+	l.git("add", "-A")
+	l.git("commit", "-qm", "the person's")
+	l.write("a.txt", "the person's, and the team's\n")
+	l.write("b.txt", "the person's, and the team's\r\n")
+	l.remove("link")
+	l.run()
+	l.want(l.committed(), "M:a.txt", "M:b.txt", "D:link")
+}
+
 // After a failed check all is as it was, the team goes on and its lead knows; and what the check left behind is never committed.
 func TestFailedCheck(t *testing.T) {
 	t.Parallel()

@@ -118,6 +118,40 @@ func (r *repository) digest(ctx context.Context, e entry, most *int64) (string, 
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
+// committed is the digest of what HEAD has at the path, as it would be in the work tree.
+func (r *repository) committed(ctx context.Context, path string) (string, error) {
+	head, err := r.head(ctx)
+	if head == "" || err != nil {
+		return "", err
+	}
+	out, err := r.text(ctx, "ls-tree", "-z", head, "--", path)
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Fields(out)
+	if len(fields) < 4 {
+		return "", nil
+	}
+	sum := sha256.New()
+	read := []string{"cat-file", "--filters", "--path=" + path, fields[2]}
+	switch fields[0] {
+	case "160000":
+		fmt.Fprintf(sum, "repository %s", fields[2])
+		return hex.EncodeToString(sum.Sum(nil)), nil
+	case "120000":
+		fmt.Fprint(sum, "link ")
+		read = []string{"cat-file", "blob", fields[2]}
+	default:
+		fmt.Fprintf(sum, "file %t\n", fields[0] == "100755")
+	}
+	data, err := r.run(ctx, nil, read...)
+	if err != nil {
+		return "", err
+	}
+	sum.Write(data)
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
 // mostBytes is how much of what was not committed is read to know it again.
 const mostBytes = 2 << 30
 
@@ -227,7 +261,16 @@ func (r *repository) sort(ctx context.Context, base team.Base, include, except [
 		if err != nil {
 			return s, err
 		}
-		if now != was {
+		if now == was {
+			continue
+		}
+		committed, err := r.committed(ctx, e.path)
+		if err != nil {
+			return s, err
+		}
+		if committed == was { // what the person had there is committed since, so the rest is the team's
+			s.ours = append(s.ours, e.path)
+		} else {
 			s.both = append(s.both, e.path)
 		}
 	}
