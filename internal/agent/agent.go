@@ -217,7 +217,7 @@ const (
 	ProblemLimit   ProblemKind = "limit"   // too many requests, or a quota: waiting helps
 	ProblemModel   ProblemKind = "model"   // the model or the way to it failed: trying again may help
 	ProblemContext ProblemKind = "context" // its context is full: a fresh session helps
-	ProblemMissing ProblemKind = "missing" // the program is not there, or ends by itself at its start: nothing but a person helps
+	ProblemMissing ProblemKind = "missing" // the program is not there, or ends by itself before it has said anything: nothing but a person helps
 )
 
 func (Started) update()         {}

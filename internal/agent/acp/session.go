@@ -40,6 +40,7 @@ type session struct {
 	ctx      context.Context // ends with the program
 	end      context.CancelFunc
 	asking   sync.WaitGroup // calls of the protocol that wait for their answers
+	greeted  bool           // it runs here: it has answered
 	replayed []string       // while a session is loaded: what was told to the agent
 	loading  bool
 
@@ -135,6 +136,7 @@ func (s *session) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.greeted = true
 	servers := []sdk.McpServer{}
 	if line := s.spec.ToolServer; len(line) > 0 {
 		servers = append(servers, sdk.McpServer{Stdio: &sdk.McpServerStdio{Name: agent.ToolServerName, Command: line[0], Args: line[1:], Env: []sdk.EnvVariable{}}})
@@ -201,7 +203,8 @@ func (s *session) settle(ctx context.Context) {
 	}
 }
 
-// fail ends a session that did not begin, and says why in the program's own words.
+// fail ends a session that did not begin, and says why in the program's own words. A program that ends before it has answered anything does not run here, whatever
+// is tried; of one that was killed, or ended later, nobody knows that.
 func (s *session) fail(err error) error {
 	s.mu.Lock()
 	s.stopping = true
@@ -221,11 +224,12 @@ func (s *session) fail(err error) error {
 	words := wordsOf(err)
 	if gone {
 		words = "it ended at its start"
-		if exit, wait := s.child.Wait(context.Background()); wait == nil {
+		exit, wait := s.child.Wait(context.Background())
+		if wait == nil {
 			words += ": " + exit.String()
-			if exit.Signal != 0 { // somebody killed it
-				return errors.New(words)
-			}
+		}
+		if exit.Signal != 0 {
+			return errors.New(words)
 		}
 		if text := strings.TrimSpace(s.stderr.String()); text != "" {
 			words = agent.Tail(text)
@@ -233,6 +237,9 @@ func (s *session) fail(err error) error {
 	}
 	kind := agent.KindOf(0, words)
 	if kind == agent.ProblemModel && gone {
+		if s.greeted {
+			return errors.New(words)
+		}
 		kind = agent.ProblemMissing
 	}
 	return &agent.Problem{Kind: kind, Text: words}
