@@ -71,16 +71,12 @@ func (a *app) resume(ctx context.Context, name string, takeOver bool) error {
 	closed := sync.OnceFunc(func() { d.Close() })
 	defer closed()
 	t := d.Team()
-	switch {
-	case t.CleanedUp:
-		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s was cleaned up; cadre cleanup %s removes what is left of it", name, name)}
-	case t.Status == team.TeamComplete && t.Consolidation.Step == team.Done && !sealed(dir): // killed at the very end
+	if t.Status == team.TeamComplete && t.Consolidation.Step == team.Done && !t.CleanedUp && !sealed(dir) { // killed at the very end
 		closed()
 		return a.consolidate(ctx, name, consolidate.Options{Actor: team.User})
-	case t.Status == team.TeamComplete || t.Status == team.TeamAborted:
-		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("Team is %s. Use cadre review %s", t.Status, name)}
-	case t.Status == team.TeamPending && t.Goal == "" && t.Origin == "":
-		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("Team not initialized. Spawn with cadre spawn %s NAME", name)}
+	}
+	if err := resume.Refusal(t); err != nil {
+		return err
 	}
 	found, err := resume.Examine(ctx, d, dir, time.Now())
 	if err != nil {

@@ -42,7 +42,7 @@ const (
 	Resting Life = "resting" // it has no session at the moment, and is to get one
 	Outside Life = "outside" // an external member, of whose session nothing is known
 	Ended   Life = "ended"
-	Unknown Life = "unknown" // a clock is wrong
+	Unknown Life = "unknown" // a clock is wrong, or the sign of life is damaged
 )
 
 // Member is what is known of one member.
@@ -117,6 +117,19 @@ func (e *Examination) Stale() (names []string) {
 	return names
 }
 
+// Refusal is why the team cannot be gone on with, and what to do instead; nil where it can. One in consolidation can, to the end of that.
+func Refusal(t team.Team) error {
+	switch {
+	case t.CleanedUp:
+		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s was cleaned up; cadre cleanup %s removes what is left of it", t.Name, t.Name)}
+	case t.Status == team.TeamComplete || t.Status == team.TeamAborted:
+		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("Team is %s. Use cadre review %s", t.Status, t.Name)}
+	case t.Status == team.TeamPending && t.Goal == "" && t.Origin == "":
+		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("Team not initialized. Spawn with cadre spawn %s NAME", t.Name)}
+	}
+	return nil
+}
+
 const (
 	lastMail   = 10
 	mailWindow = 512 // records that are read at first for the last messages
@@ -189,7 +202,7 @@ func (e *Examination) member(dir string, m team.Member, task string, now time.Ti
 	e.Unread += len(m.Inbox)
 	e.Late += len(m.Late)
 	b, there := e.beats[m.Name]
-	if there {
+	if there && !b.Unreadable {
 		one.LastSeen = team.Time(b.At)
 	}
 	offline := time.Duration(e.Team.Timing.OrDefaults().Offline) * time.Millisecond
@@ -202,9 +215,11 @@ func (e *Examination) member(dir string, m team.Member, task string, now time.Ti
 		one.Life = Outside
 	case m.Host == "":
 		one.Life, one.Why = Resting, "no process runs its session"
-	case b.Host == m.Host && there && !hostLives(dir, m.Host), !there && !hostLives(dir, m.Host):
+	case !hostLives(dir, m.Host):
 		one.Life, one.Why = Offline, "the host that ran its session is gone"
-	case !there:
+	case b.Unreadable:
+		one.Life, one.Why = Unknown, "its last sign of life cannot be read"
+	case !there || b.Host != m.Host: // what an earlier host saw of it says nothing
 		one.Life, one.Why = Online, "its host lives; it gave no sign of life yet"
 	case skewed:
 		one.Life, one.Why = Unknown, "its last sign of life lies in the future: a clock is wrong"
