@@ -4,7 +4,7 @@ GO ?= go
 # What CI builds besides its own platform.
 PLATFORMS = linux/amd64 linux/arm64 darwin/arm64
 
-.PHONY: build agents test check bench short lint cross race sim
+.PHONY: build agents test check bench short lint cross race sim rounds
 
 build:
 	$(GO) build -o bin/cadre ./cmd/cadre
@@ -42,6 +42,11 @@ FOR ?= 1m
 FIRST ?= $(shell date +%s)
 sim:
 	$(GO) test ./internal/sim -run '^TestHistories$$' -v -timeout 0 -for $(FOR) -first $(FIRST)
+
+# Rounds of a team of which a process is killed, and that is resumed: make rounds ROUNDS=500. The normal tests play as many as fit into half a minute.
+ROUNDS ?= 500
+rounds:
+	$(GO) test ./e2e -run '^TestRounds$$' -v -timeout 0 -rounds $(ROUNDS)
 
 # Ratios against baselines of the same run; docs/BENCHMARKS.md says what they must be.
 bench:

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"cadre/internal/coord"
 	"cadre/internal/home"
 	"cadre/internal/team"
 )
@@ -25,15 +27,19 @@ var (
 )
 
 const (
-	roundsTime = 40 * time.Second // of a normal test run
+	roundsTime = 30 * time.Second // of a normal test run
 	shorter    = 8 * time.Second
 )
 
-// A team of six at work, of which one process is killed: its lead, its host, a leash, an agent, what runs for a task. It is resumed, and comes to its end: every
-// task was completed once, every message was given once, and no process is left. The same again, with other teams and other victims:
+// A team of six at work, of which one process is killed: its lead, its host, a leash, an agent, what runs for a task. It is resumed, and in every fourth round that is
+// killed as well and called again. It comes to its end: every task was completed once, every message was given once, and no process is left. The same again, with other
+// teams and other victims, for a while, or so often:
 //
-//	go test ./e2e -run TestRounds -rounds 500 -timeout 1h
+//	make rounds ROUNDS=500
 func TestRounds(t *testing.T) {
+	if !has("/proc/self/environ") {
+		t.Skip("the processes of a team are found by their environments, in /proc")
+	}
 	seed, enough := *seedFlag, roundsTime
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano()) % 1_000_000
@@ -44,6 +50,7 @@ func TestRounds(t *testing.T) {
 	t.Logf("the first seed is %d", seed)
 	var next atomic.Int64
 	killed := make([]atomic.Int64, len(victims))
+	var twice atomic.Int64
 	t.Cleanup(func() {
 		total := int64(0)
 		var list []string
@@ -51,7 +58,7 @@ func TestRounds(t *testing.T) {
 			total += killed[i].Load()
 			list = append(list, fmt.Sprintf("%s %d", kind, killed[i].Load()))
 		}
-		t.Logf("%d rounds; killed were: %s", total, strings.Join(list, ", "))
+		t.Logf("%d rounds; killed were: %s, and then resume %d", total, strings.Join(list, ", "), twice.Load())
 	})
 	began := time.Now()
 	for worker := range 2 {
@@ -64,8 +71,14 @@ func TestRounds(t *testing.T) {
 				}
 				seed := seed + uint64(n)
 				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-					kind := newRound(t, seed).play()
-					killed[slices.Index(victims, kind)].Add(1)
+					r := newRound(t, seed)
+					for r.play() == "" { // its team was quicker than we
+						r = newRound(t, r.seed+1_000_000)
+					}
+					killed[slices.Index(victims, r.killed)].Add(1)
+					if r.again {
+						twice.Add(1)
+					}
 				})
 			}
 		})
@@ -85,7 +98,9 @@ type round struct {
 	tasks   int
 	main    []*process // the run, or the host
 	lead    *client
-	leashes []int // that were seen
+	leashes []int  // that were seen
+	killed  string // what kind of process
+	again   bool   // resume was killed in the middle, too
 }
 
 func newRound(t *testing.T, seed uint64) *round {
@@ -187,36 +202,46 @@ func prefixed(prefix string, words []string) string {
 	return strings.Join(all, ", ")
 }
 
-// play plays the round, and returns what kind of process was killed.
+// play plays the round, and returns what kind of process was killed; "" where there was none any more.
 func (r *round) play() string {
 	r.begin()
 	target := 6 + r.dice.Int64N(130)
 	r.awaitState(r.main[0], "demo", func(s *team.State) bool {
 		return s.Seq() >= target || s.Count(team.Completed) >= r.tasks-1
 	})
-	kind, pid := r.killOne()
-	if kind == "" {
-		return newRound(r.t, r.seed+1_000_000).play() // it was quicker
+	pid := r.killOne()
+	if pid == 0 {
+		return ""
 	}
 	r.t.Cleanup(func() {
 		if r.t.Failed() {
-			r.t.Logf("killed was the %s, at about record %d", kind, target)
+			r.t.Logf("killed was the %s, at about record %d, and then resume: %t", r.killed, target, r.again)
 		}
 	})
 	if pid == r.main[0].Process.Pid {
 		<-r.main[0].gone
 	}
 	began := time.Now()
+	if r.again = r.dice.IntN(4) == 0; r.again {
+		p := r.start("resume", "demo")
+		select {
+		case <-p.gone:
+		case <-time.After(time.Duration(r.dice.IntN(250)) * time.Millisecond):
+			r.processes()
+			p.kill()
+		}
+	}
 	r.resume()
 	resumed := time.Now()
 	r.finish()
-	r.t.Logf("killed was the %s, at about record %d, by hand: %t; resumed after %s, at its end after %s", kind, target, r.byHand, resumed.Sub(began).Round(time.Millisecond), time.Since(resumed).Round(time.Millisecond))
-	return kind
+	r.t.Logf("killed was the %s, at about record %d, and then resume: %t; by hand: %t; resumed after %s, at its end after %s", r.killed, target, r.again, r.byHand,
+		resumed.Sub(began).Round(time.Millisecond), time.Since(resumed).Round(time.Millisecond))
+	return r.killed
 }
 
 // processes are those of the team, by kind.
 func (r *round) processes() map[string][]int {
-	all := map[string][]int{}
+	leashes, all := leashesByHost(r.t), map[string][]int{}
 	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range entries {
 		env, err := os.ReadFile(path)
@@ -239,8 +264,10 @@ func (r *round) processes() map[string][]int {
 		}
 		all[kind] = append(all[kind], pid)
 	}
-	for _, host := range slices.Concat(all["run"], all["host"]) { // it has no environment
-		all["leash"] = append(all["leash"], childrenOf(r.t, host, "cadre-leash")...)
+	for _, pids := range all {
+		for _, host := range pids { // a leash has no environment
+			all["leash"] = append(all["leash"], leashes[host]...)
+		}
 	}
 	for _, pid := range r.leashes { // of a host that is dead by now
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -253,29 +280,47 @@ func (r *round) processes() map[string][]int {
 	return all
 }
 
-// killOne kills a process of the team; "" where there is none any more.
-func (r *round) killOne() (kind string, pid int) {
+// leashesByHost are the living leashes, of whatever team, by the process that holds them.
+func leashesByHost(t *testing.T) map[int][]int {
+	t.Helper()
+	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=,args=").Output()
+	if err != nil {
+		t.Error(err)
+	}
+	all := map[int][]int{}
+	for line := range strings.Lines(string(out)) {
+		if fields := strings.Fields(line); strings.Contains(line, "cadre-leash") {
+			pid, _ := strconv.Atoi(fields[0])
+			host, _ := strconv.Atoi(fields[1])
+			all[host] = append(all[host], pid)
+		}
+	}
+	return all
+}
+
+// killOne kills a process of the team, notes its kind, and returns its id; 0 where there is none any more.
+func (r *round) killOne() (pid int) {
 	r.t.Helper()
 	for range 100 {
 		all := r.processes()
 		kinds := slices.Sorted(maps.Keys(all))
 		if len(kinds) == 0 {
-			return "", 0
+			return 0
 		}
-		kind = kinds[r.dice.IntN(len(kinds))]
-		if pid = all[kind][r.dice.IntN(len(all[kind]))]; syscall.Kill(pid, syscall.SIGKILL) == nil {
-			return kind, pid
+		r.killed = kinds[r.dice.IntN(len(kinds))]
+		if pid = all[r.killed][r.dice.IntN(len(all[r.killed]))]; syscall.Kill(pid, syscall.SIGKILL) == nil {
+			return pid
 		}
 	}
 	r.t.Fatal("whoever was to be killed was gone")
-	return "", 0
+	return 0
 }
 
 // resume calls cadre resume, as a user would who finds that something is wrong.
 func (r *round) resume() {
 	r.t.Helper()
 	for began := time.Now(); ; {
-		said := r.cadre("resume", "demo")
+		said := r.watched("resume", "demo")
 		switch {
 		case said.code == 0:
 			return
@@ -285,13 +330,38 @@ func (r *round) resume() {
 			if !r.main[0].over() {
 				return
 			}
-			if time.Since(began) > 5*time.Second { // a child that was just being started may have had the lock of the dead for some milliseconds
+			// A child that was just being started may have had the lock of the dead for some milliseconds. A host that lives for longer is that of the first resume.
+			if r.again && r.byHand && time.Since(began) > 500*time.Millisecond && coord.Hosted(filepath.Join(r.teamDir(), "hosts")) {
+				return
+			}
+			if time.Since(began) > 5*time.Second {
 				r.t.Fatalf("the host is dead, and said to live:\n%s%s", said.out, said.err)
 			}
 		default:
 			r.t.Fatalf("resume ended with %d:\n%s%s", said.code, said.out, said.err)
 		}
 	}
+}
+
+// watched is cadre, which sees the leashes of what it runs meanwhile.
+func (r *round) watched(args ...string) result {
+	r.t.Helper()
+	over, seen := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(seen)
+		for {
+			select {
+			case <-over:
+				return
+			case <-time.After(100 * time.Millisecond):
+				r.processes()
+			}
+		}
+	}()
+	said := r.cadre(args...)
+	close(over)
+	<-seen
+	return said
 }
 
 // finish sees the team to its end, and checks what it promised.
@@ -333,6 +403,11 @@ func (r *round) finish() {
 			}
 		}
 	}
+	for seq, n := range given {
+		if n != 1 {
+			r.t.Errorf("message %d was given %d times", seq, n)
+		}
+	}
 	for i := range r.tasks {
 		if n := completed[fmt.Sprint(i+1)]; n != 1 {
 			r.t.Errorf("task %d was completed %d times", i+1, n)
@@ -352,14 +427,15 @@ func (r *round) finish() {
 		}
 	}
 	for seq, m := range sent {
-		if given[seq] != 1 {
-			r.t.Errorf("message %d from %s to %s was given %d times", seq, m.From, m.To, given[seq])
+		if given[seq] == 0 {
+			r.t.Errorf("message %d from %s to %s was never given", seq, m.From, m.To)
 		}
 		if text, acts := heardBy[m.To]; acts && strings.Count(text, m.Body+"\n") != 1 {
 			r.t.Errorf("message %d from %s is %d times in the histories of %s", seq, m.From, strings.Count(text, m.Body+"\n"), m.To)
 		}
 	}
 	if r.byHand {
+		r.processes() // a leash is only seen while its host lives
 		r.must("abort", "demo")
 		r.lead.stdin.Close()
 		r.lead.wait()
