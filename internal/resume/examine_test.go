@@ -384,7 +384,7 @@ func TestFacts(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	history := []any{&team.SpawnMember{Name: "ann", Agent: team.External}, &team.SpawnMember{Name: "bob", Agent: team.External}, &team.SpawnMember{Name: "cy", Agent: team.External}}
-	for i := range 6 {
+	for i := range 7 {
 		history = append(history, &team.CreateTask{Subject: fmt.Sprint("task ", i+1)})
 	}
 	if found := newPlace(t, history...).examine(time.Hour); found.Percent != 0 || found.Left != 0 {
@@ -392,15 +392,18 @@ func TestProgress(t *testing.T) {
 	}
 	history = append(history, "ann", &team.ClaimTask{Task: "1"}, "bob", &team.ClaimTask{Task: "2"}, "ann", &team.CompleteTask{Task: "1"}) // it took 2 s
 	found := newPlace(t, history...).examine(time.Hour)
-	if found.Percent != 16 || found.Left != 4*time.Second || found.Tasks["completed"] != 1 || found.Tasks["in_progress"] != 1 || found.Tasks["pending"] != 4 {
-		t.Errorf("%d %% of %v, %s left", found.Percent, found.Tasks, found.Left) // five, by three: two times 2 s
+	if found.Percent != 14 || found.Left != 4*time.Second || found.Tasks["completed"] != 1 || found.Tasks["in_progress"] != 1 || found.Tasks["pending"] != 5 {
+		t.Errorf("%d %% of %v, %s left", found.Percent, found.Tasks, found.Left) // six, by three: two times 2 s
 	}
 	found = newPlace(t, append(history, team.User, &team.ReportStopped{Member: "cy"})...).examine(time.Hour)
 	if found.Left != 6*time.Second {
 		t.Errorf("by two, %s are left", found.Left)
 	}
 	history = append(history, team.User)
-	for i := range 5 {
+	if found := newPlace(t, append(history, &team.DeleteTask{Task: "7"})...).examine(time.Hour); found.Left != 4*time.Second {
+		t.Errorf("one less, and %s are left", found.Left)
+	}
+	for i := range 6 {
 		history = append(history, &team.DeleteTask{Task: fmt.Sprint(i + 2)})
 	}
 	if found := newPlace(t, history...).examine(time.Hour); found.Percent != 100 || found.Left != 0 {
