@@ -76,7 +76,7 @@ func (h *Host) sign(s *team.State, m team.Member, now time.Time) heartbeat.Beat 
 
 // lookForLead records that the lead is lost when it has been silent for too long.
 func (h *Host) lookForLead(ctx context.Context, t team.Team, now time.Time) {
-	if t.LeadSession == "" || t.LeadLost != 0 || h.seats[t.Lead] != nil {
+	if t.LeadSession == "" || t.LeadSession == team.User || t.LeadLost != 0 || h.seats[t.Lead] != nil {
 		return
 	}
 	b, there, err := h.pulse.beats.Of(t.Lead)

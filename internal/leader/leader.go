@@ -7,7 +7,8 @@
 // # Guarantees
 //
 //   - One process of a machine leads a team at a time: the kernel lets go of the lock when that dies, however it dies.
-//   - The lead of a process that is known to be dead can be had at once. Of one on another machine only its silence is known.
+//   - The lead of a process that is known to be dead can be had at once. Of one on another machine only its silence is known,
+//     and that is believed in when no sign of life came while we looked on, whatever the clocks say, or when a host has found it out.
 //   - A lead that was recorded as lost while its process lived, because the machine slept say, is taken up again with the next sign of life.
 package leader
 
@@ -80,11 +81,11 @@ func newLead(o Options) *Lead {
 
 func (l *Lead) attach(ctx context.Context) error {
 	t := l.o.Desk.Team()
-	seen, err := l.lastSeen(t)
+	seen, at, err := l.lastSeen(ctx, t)
 	if err != nil {
 		return err
 	}
-	_, err = l.o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: l.o.Session, From: t.LeadSession, Seen: seen, TakeOver: l.o.TakeOver}})
+	_, err = l.o.Desk.Do(ctx, team.Command{Actor: team.User, At: at, Body: &team.AttachLead{Session: l.o.Session, Machine: l.machine, From: t.LeadSession, Seen: seen, Since: t.LeadSince, TakeOver: l.o.TakeOver}})
 	return err
 }
 
@@ -101,27 +102,61 @@ func Take(ctx context.Context, o Options) (*Lead, error) {
 	return l, nil
 }
 
-// lastSeen is the last sign of life of the session that leads; 0 where that is known to be dead.
-func (l *Lead) lastSeen(t team.Team) (team.Time, error) {
-	if t.LeadSession == "" {
-		return 0, nil
-	}
-	b, there, err := heartbeat.Of(l.o.Dir).Of(t.Lead)
-	if err != nil {
-		return 0, err
-	}
-	if !there || b.Session != t.LeadSession {
-		return t.LeadSince, nil
+// lastSeen is the last sign of life of the session that leads, 0 where that is known to be dead, and when we looked: whoever is held up then must not
+// take the time that passed for silence. One that seems old is believed to be so when none comes while we look on, because the clock of another
+// machine, or ours, may be wrong; unless a host has found that out already.
+func (l *Lead) lastSeen(ctx context.Context, t team.Team) (seen, at team.Time, err error) {
+	b, err := l.beatOf(t)
+	at = desk.Now()
+	if err != nil || t.LeadSession == "" || t.LeadSession == team.User {
+		return 0, at, err
 	}
 	if b.Machine == l.machine && b.Machine != "" && !l.o.TakeOver { // the lock is ours, so that process is gone
-		return 0, nil
+		return 0, at, nil
 	}
-	age, skewed := b.Age(time.Now())
-	if skewed {
+	age, skewed := b.Age(time.UnixMilli(int64(at)))
+	timing := t.Timing.OrDefaults()
+	switch {
+	case skewed:
 		l.o.Log("clock skew: the last sign of life of " + t.Lead + " lies in the future, and its age decides nothing")
-		return desk.Now(), nil
+		return at, at, nil
+	case l.o.TakeOver || t.LeadLost != 0 || age < time.Duration(timing.Stale)*time.Millisecond:
+		return at - team.Time(age.Milliseconds()), at, nil
 	}
-	return desk.Now() - team.Time(age.Milliseconds()), nil
+	watch := heartbeat.Watch{Every: time.Duration(timing.Beat) * time.Millisecond}
+	l.o.Log(fmt.Sprintf("session %s seems to be silent since %s; waiting %s for a sign of life of it, because a clock may be wrong", t.LeadSession,
+		time.UnixMilli(b.At).UTC().Format(time.RFC3339), 2*watch.Every))
+	for {
+		if silent, _ := watch.Look(time.Now(), b, true); silent > 0 {
+			at = desk.Now()
+			return at - team.Time(silent.Milliseconds()), at, nil
+		}
+		if !sleep(ctx, watch.Every) {
+			return 0, 0, ctx.Err()
+		}
+		next, err := l.beatOf(t)
+		at = desk.Now()
+		if err != nil || next != b { // it lives
+			return at, at, err
+		}
+	}
+}
+
+func (l *Lead) beatOf(t team.Team) (heartbeat.Beat, error) {
+	b, there, err := heartbeat.Of(l.o.Dir).Of(t.Lead)
+	return LastBeat(t, b, there), err
+}
+
+// LastBeat is the last sign of life of the session that leads, from the lead's present one, if there is one: at least that it took the lead. Its machine
+// is that of the session, whose signs of life a host on another one may give.
+func LastBeat(t team.Team, b heartbeat.Beat, there bool) heartbeat.Beat {
+	if !there || b.Session != t.LeadSession {
+		return heartbeat.Beat{Member: t.Lead, At: int64(t.LeadSince), Machine: t.LeadMachine}
+	}
+	if b.Host != "" {
+		b.Machine = t.LeadMachine
+	}
+	return b
 }
 
 // Lost is closed when another session has taken the lead.
@@ -157,7 +192,7 @@ func (l *Lead) hold(ctx context.Context) {
 			close(l.lost)
 			return
 		case t.LeadLost != 0:
-			_, err := l.o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: l.o.Session, From: l.o.Session}})
+			_, err := l.o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: l.o.Session, Machine: l.machine, From: l.o.Session}})
 			if err != nil {
 				if ctx.Err() == nil {
 					l.o.Log("the lead is not taken up again: " + err.Error())

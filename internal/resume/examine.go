@@ -182,15 +182,13 @@ func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Exa
 
 func (e *Examination) lead(dir string, now time.Time) {
 	t := e.Team
-	e.Lead = Lead{Session: t.LeadSession, Lost: t.LeadLost, Lives: leader.Lives(dir), LastSeen: t.LeadSince}
 	b, there := e.beats[t.Lead]
-	if there && b.Session == t.LeadSession && !b.Unreadable {
-		e.Lead.LastSeen = team.Time(b.At)
-		if here, _ := os.Hostname(); b.Machine != here && !e.Lead.Lives {
-			e.Lead.Machine = b.Machine
-		}
+	b = leader.LastBeat(t, b, there && !b.Unreadable)
+	e.Lead = Lead{Session: t.LeadSession, Lost: t.LeadLost, Lives: leader.Lives(dir), LastSeen: team.Time(b.At)}
+	if here, _ := os.Hostname(); b.Machine != here && !e.Lead.Lives {
+		e.Lead.Machine = b.Machine
 	}
-	silent, skewed := heartbeat.Beat{At: int64(e.Lead.LastSeen)}.Age(now)
+	silent, skewed := b.Age(now)
 	if skewed && t.LeadSession != "" {
 		e.Skew = append(e.Skew, fmt.Sprintf("the last sign of life of the lead lies %s in the future", time.UnixMilli(int64(e.Lead.LastSeen)).Sub(now).Round(time.Second)))
 	}

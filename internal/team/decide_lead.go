@@ -96,10 +96,14 @@ type AttachLead struct {
 	// From is the session that leads, so far as the sender knows: nobody takes the lead from another one than the one that it looked at. It may be ""
 	// where no session leads, or with TakeOver. A session that names itself takes up what it lost.
 	From string
+	// Machine is the name of the computer that the session is on; "" for one that nobody knows.
+	Machine string
 	// Left says that From leaves the lead by itself.
 	Left bool
 	// Seen is the last sign of life of From; 0 where that is known to have ended. Its age is what counts.
-	Seen     Time
+	Seen Time
+	// Since is when From took the lead, or came back, so far as the sender knows: what was seen before that says nothing.
+	Since    Time
 	TakeOver bool
 }
 
@@ -110,11 +114,11 @@ func (b *AttachLead) decide(d *decision) error {
 	if b.Session == "" {
 		return refuse(Invalid, "the session that is to lead has no id")
 	}
-	if err := limit(text{"id of the session", b.Session, MaxSubject}); err != nil {
+	if err := limit(text{"id of the session", b.Session, MaxSubject}, text{"name of the machine", b.Machine, MaxSubject}); err != nil {
 		return err
 	}
 	now := d.team.LeadSession
-	e := &LeadAttached{Session: b.Session}
+	e := &LeadAttached{Session: b.Session, Machine: b.Machine}
 	switch {
 	case b.From != "" && b.From != now:
 		return refuse(Conflict, "session %s does not lead team %s any more; who does: cadre probe %s", brief(b.From), d.team.Name, d.team.Name)
@@ -129,6 +133,8 @@ func (b *AttachLead) decide(d *decision) error {
 		silent := d.At - b.Seen
 		if b.From == "" {
 			silent = 0 // nobody looked at it
+		} else if b.Since != d.team.LeadSince {
+			return refuse(Conflict, "session %s has given a sign of life since", brief(now))
 		}
 		if stale := d.team.Timing.OrDefaults().Stale; silent < Time(stale) {
 			return refuse(Conflict, "Different lead detected. Coordinator override needed. Session %s leads team %s and was seen %s ago; it is out of date after %s. To take the lead from it: cadre resume %s --take-over",
@@ -212,7 +218,7 @@ func (s *State) HeldMessages() (n int) {
 }
 
 func (e *LeadAttached) apply(s *State, r *Record) {
-	s.team.LeadSession, s.team.LeadSince, s.team.LeadLost, s.team.HeldAfter = e.Session, r.At, 0, 0
+	s.team.LeadSession, s.team.LeadMachine, s.team.LeadSince, s.team.LeadLost, s.team.HeldAfter = e.Session, e.Machine, r.At, 0, 0
 }
 
 func (e *LeadLost) apply(s *State, r *Record) {

@@ -71,7 +71,7 @@ type (
 	// ReportGiven is what it answered.
 	ReportGiven struct{ Text string }
 	// LeadAttached says which session leads from now on: a new one, or the one that was lost. TakenOver is the one whose lead was taken away.
-	LeadAttached struct{ Session, TakenOver string }
+	LeadAttached struct{ Session, TakenOver, Machine string }
 	// LeadLost says that nobody has heard of the session that leads since Seen.
 	LeadLost struct {
 		Session string
@@ -340,6 +340,7 @@ func (*ConsolidationAbandoned) Kind() string { return "consolidation_abandoned" 
 func (e *LeadAttached) fields(c *coder) {
 	c.str("session", &e.Session)
 	c.str("takenOver", &e.TakenOver)
+	c.str("machine", &e.Machine)
 }
 
 func (e *LeadLost) fields(c *coder) {

@@ -50,6 +50,7 @@ func (t *Team) fields(c *coder) {
 	c.sub("timing", t.Timing == Timing{}, &t.Timing)
 	objects(c, "facts", &t.Facts)
 	c.str("leadSession", &t.LeadSession)
+	c.str("leadMachine", &t.LeadMachine)
 	c.int("leadSince", (*int64)(&t.LeadSince))
 	c.int("leadLost", (*int64)(&t.LeadLost))
 	c.int("heldAfter", &t.HeldAfter)
