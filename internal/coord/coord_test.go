@@ -187,6 +187,49 @@ func TestWork(t *testing.T) {
 	s.do("ann", &team.ClaimTask{})
 }
 
+// A worker that was not allowed to begin a task is asked again when it may.
+func TestWorkThatWasRefused(t *testing.T) {
+	s := newStage(t, spawn("ann"))
+	asked, claims, tried := make(chan struct{}), make(chan team.Body), make(chan error)
+	s.start("h1", scripted(func(s *session) error {
+		s.updates <- agent.Started{}
+		s.updates <- agent.TurnEnded{}
+		for {
+			select {
+			case <-s.wake:
+				asked <- struct{}{}
+				_, err := s.Do(context.Background(), <-claims)
+				tried <- err
+				s.updates <- agent.TurnEnded{}
+			case <-s.stop:
+				return nil
+			}
+		}
+	}))
+	s.untilStatus("ann", team.Idle)
+	s.do(team.User, &team.CreateTask{Subject: "look"})
+	try := func(meanwhile team.Body) error {
+		t.Helper()
+		select {
+		case <-asked:
+		case <-time.After(20 * time.Second):
+			t.Fatal("it was not asked")
+		}
+		if meanwhile != nil {
+			s.do(team.User, meanwhile)
+		}
+		claims <- &team.ClaimTask{}
+		return <-tried
+	}
+	if err := try(&team.SetStatus{Status: team.TeamConsolidating}); team.CodeOf(err) != team.NotReady {
+		t.Fatal(err)
+	}
+	s.do(team.User, &team.SetStatus{Status: team.TeamActive})
+	if err := try(nil); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestShutdown(t *testing.T) {
 	for _, c := range []struct {
 		name   string

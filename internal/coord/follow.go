@@ -190,14 +190,16 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 		seq := s.host.Desk.Seq()
 		s.update(func(t *turn) { t.since, t.retries, t.task = seq, false, "" })
 	}()
-	shows := false
+	shows, good := false, u.Problem == nil && !u.Interrupted
 	s.update(func(t *turn) { t.working, shows = false, t.shows }) // before anybody hears that it is idle
-	if u.Problem == nil && !u.Interrupted && !shows {
+	s.post.settle(!good && !shows)
+	if good && !shows {
 		s.arrived(s.post.arrived(byTool)) // the agent went on after the result that had them
 	} else {
 		s.post.back(byTool) // its result was lost, shortened, or for a subagent
 	}
 	if !s.told {
+		s.wantAgain(team.WantWork) // what it was not allowed to begin then, it may be the next time
 		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
 		return
 	}

@@ -88,6 +88,7 @@ func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, 
 	if restates {
 		s.host.Desk.View(func(st *team.State) { p.Text = briefing.Restate(st, s.member) + "\n\n" + p.Text })
 	}
+	s.post.handed(p.ID)
 	err := session.Give(ctx, p)
 	if err == nil {
 		if restates {

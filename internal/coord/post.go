@@ -18,13 +18,39 @@ const (
 // from being given twice, by a prompt and by the result of a tool, and while it is being recorded that it arrived. It goes with its session: what
 // did not arrive is given to the next one.
 type post struct {
-	mu  sync.Mutex
-	way map[int64]parcel // by seq
+	mu      sync.Mutex
+	way     map[int64]parcel // by seq
+	waiting map[string]bool  // prompts that were handed over and are not in the context yet, so far as we have heard
 }
 
 type parcel struct {
 	carrier string       // the id of the prompt, byTool or here
 	message team.Message // none of one that is here
+	// unclear says that the tool may be one of this turn or of the next one: a prompt waited, which may have begun that.
+	unclear bool
+}
+
+// handed takes note that the session is given a prompt. It waits until arrived or back says what became of it.
+func (p *post) handed(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting == nil {
+		p.waiting = map[string]bool{}
+	}
+	p.waiting[id] = true
+}
+
+// settle takes what the results of tools carry for that of the turn that ended, as far as that is clear now; with all, also what is not.
+func (p *post) settle(all bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiting) > 0 && !all {
+		return
+	}
+	for seq, on := range p.way {
+		on.unclear = false
+		p.way[seq] = on
+	}
 }
 
 // take returns the messages that are neither there nor on their way yet. They are from now on.
@@ -37,19 +63,21 @@ func (p *post) take(mail []team.Message, carrier string) []team.Message {
 	var taken []team.Message
 	for _, m := range mail {
 		if _, known := p.way[m.Seq]; !known {
-			p.way[m.Seq] = parcel{carrier, m}
+			p.way[m.Seq] = parcel{carrier, m, carrier == byTool && len(p.waiting) > 0}
 			taken = append(taken, m)
 		}
 	}
 	return taken
 }
 
-// arrived returns what that carrier had, in order; with only, no more than these. It is in the context for good.
+// arrived returns what that carrier had, in order; with only, no more than these, and without it, nothing of which it is unclear. It is in the context
+// for good.
 func (p *post) arrived(carrier string, only ...int64) (mail []team.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.waiting, carrier)
 	for seq, on := range p.way {
-		if on.carrier == carrier && (only == nil || slices.Contains(only, seq)) {
+		if on.carrier == carrier && (only == nil && !on.unclear || slices.Contains(only, seq)) {
 			mail = append(mail, on.message)
 			p.way[seq] = parcel{carrier: here}
 		}
@@ -62,8 +90,9 @@ func (p *post) arrived(carrier string, only ...int64) (mail []team.Message) {
 func (p *post) back(carrier string) (some bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.waiting, carrier)
 	for seq, on := range p.way {
-		if on.carrier == carrier {
+		if on.carrier == carrier && !on.unclear {
 			delete(p.way, seq)
 			some = true
 		}

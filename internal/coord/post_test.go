@@ -43,3 +43,33 @@ func TestPost(t *testing.T) {
 	p.back("c")
 	taken("d")
 }
+
+// What a tool carries while a prompt waits may be the next turn's, and stays on its way until that is clear.
+func TestPostBetweenTurns(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(*post)
+		here []int64 // of the mail behind tools, when the turn has ended well
+	}{
+		"the prompt waits":                 {func(p *post) { p.settle(false) }, []int64{1}},
+		"it came in this turn":             {func(p *post) { p.arrived("a"); p.settle(false) }, []int64{1, 2}},
+		"it was not taken":                 {func(p *post) { p.back("a"); p.settle(false) }, []int64{1, 2}},
+		"results may be lost":              {func(p *post) { p.settle(true) }, []int64{1, 2}},
+		"the agent showed what it was":     {func(p *post) { p.arrived(byTool, 2); p.settle(false) }, []int64{1}},
+		"the turn that it began has ended": {func(p *post) { p.settle(false); p.back(byTool); p.arrived("a"); p.settle(false) }, []int64{2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p post
+			p.take([]team.Message{{Seq: 1}}, byTool)
+			p.handed("a")
+			p.take([]team.Message{{Seq: 2}}, byTool)
+			c.end(&p)
+			var here []int64
+			for _, m := range p.arrived(byTool) {
+				here = append(here, m.Seq)
+			}
+			if !slices.Equal(here, c.here) {
+				t.Errorf("%v arrived, not %v", here, c.here)
+			}
+		})
+	}
+}
