@@ -170,8 +170,14 @@ func (h *handle) write(after int64, catchUp func(journal.Record) error, decide f
 	if t.rng.IntN(4) == 0 { // a line that is not written at once
 		before := d.torn
 		d.torn, d.half = before+1+t.rng.IntN(len(data)), data
+		if d.w.bug("half-read") {
+			d.grown.ring()
+		}
 		t.step()
 		t.sleep(time.Duration(t.rng.IntN(3000)) * time.Microsecond)
+		if t.rng.IntN(16) == 0 { // a slow disk
+			t.sleep(time.Duration(t.rng.IntN(40)) * time.Millisecond)
+		}
 		d.torn, d.half = before, nil
 		if d.full > d.w.now {
 			d.torn++
@@ -221,7 +227,7 @@ func (h *handle) sync(upTo int) error {
 }
 
 func (h *handle) Wait(_ context.Context, after int64) error {
-	for int64(len(h.d.lines)) <= after {
+	for int64(len(h.d.lines)) <= after && !(h.d.w.bug("half-read") && h.d.half != nil && int64(len(h.d.lines)) == after) {
 		h.d.w.running.await(never, &h.d.grown)
 	}
 	return h.step()

@@ -4,7 +4,8 @@
 //
 // It decides what happens when: the clocks, the disk, the order in which threads run, and every fault come from one seed. What the team does is the
 // real code: the core (team), the desk with its commands, repetitions and snapshots, and the text of records. Only what touches the outside world is
-// played: a journal on a disk that can lose power, hosts that follow package coord step by step, sessions of agents with transcripts, people.
+// played: a journal on a disk that can lose power, hosts that follow package coord step by step, processes that
+// lead as package leader does, sessions of agents with transcripts, people.
 //
 //	plan (moves, from the seed) ──▶ world: agenda of threads, virtual time
 //	                                  │ people  hosts ─ seats ─ sessions      each a thread that can stop for good between any two steps
@@ -20,8 +21,10 @@
 //
 //   - What people ask of a team, and what goes wrong: a row in moves.
 //   - What a host does about a want: a case of host.reconcile or seat.hand, as in coord.
+//   - What a process that leads does: leading.take and leading.hold, as in leader and in the command that resumes a team.
 //   - What an agent does with something it is told: session.react.
-//   - A promise: a method of judge, called from judge.record, judge.reads, judge.edits, judge.punctual or judge.atRest.
+//   - A promise: a method of judge, called from judge.record, judge.reads, judge.edits, judge.gives, judge.takes,
+//     judge.punctual or judge.atRest.
 //   - A bug that has to be found: a row in mutants.
 //
 // # Guarantees

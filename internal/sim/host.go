@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"cadre/internal/heartbeat"
 	"cadre/internal/team"
 )
 
@@ -17,6 +18,9 @@ type host struct {
 	failure  error         // why it cannot see any more what changes
 	unlocked time.Duration // until then others find its lock free, although it lives
 	taken    string        // the host that it found dead last
+	beats    int64         // signs of life that it gave
+	nextBeat time.Duration
+	lead     heartbeat.Watch
 }
 
 // watchEvery is how often a host looks whether the hosts of other members live.
@@ -93,6 +97,9 @@ func (h *host) run(t *thread) {
 		if h.of.w.bug("no-timer") {
 			next = never
 		}
+		if h.of.w.plan.Led {
+			next = min(next, h.beat(t))
+		}
 		t.await(next, &h.bell)
 	}
 }
@@ -114,11 +121,13 @@ func (h *host) reconcile(t *thread) (next time.Duration, err error) {
 		due     team.Time
 		members []team.Member
 		seq     int64
+		over    bool
 	)
 	h.view(func(s *team.State) {
 		wants, due = s.Wants(now)
 		members = s.Members()
 		seq = s.Seq()
+		over = s.Team().Status == team.TeamAborted
 	})
 	next = never
 	if due != 0 {
@@ -136,17 +145,32 @@ func (h *host) reconcile(t *thread) (next time.Duration, err error) {
 			err = h.report(t, &team.ExpireShutdown{Member: w.Member}, 0)
 		case team.WantExpirePlan:
 			err = h.report(t, &team.ExpirePlan{Request: w.Request}, 0)
+		case team.WantMarkLate:
+			err = h.report(t, &team.MarkLate{Member: w.Member}, 0)
 		case team.WantSession:
 			wanted = append(wanted, w.Member)
 			if m.Host != h.id() && m.Host != "" {
 				next = min(next, h.of.w.now+watchEvery)
 			}
 			err = h.want(t, m)
+		case team.WantRest:
+			wanted = append(wanted, w.Member)
+			if h.of.w.bug("never-rests") {
+				break
+			}
+			if s := h.seat(w.Member); s != nil && s.incarnation == w.Incarnation {
+				s.stop(stopRest, w.Reason)
+			} else if m.Host != h.id() {
+				next = min(next, h.of.w.now+watchEvery)
+				err = h.takeOver(t, m)
+			} else if s == nil {
+				err = h.report(t, &team.DetachMember{Member: w.Member, Reason: w.Reason}, m.Lease)
+			}
 		case team.WantHandover:
 			if s := h.seat(w.Member); s != nil && s.incarnation == w.Incarnation {
 				s.stop(stopFresh, w.Reason)
 			}
-		case team.WantDelivery, team.WantWork, team.WantRetry, team.WantAccess:
+		case team.WantDelivery, team.WantWork, team.WantRetry, team.WantAccess, team.WantSave, team.WantYield:
 			if s := h.seat(w.Member); s != nil && s.incarnation == w.Incarnation {
 				s.give(w)
 			}
@@ -171,6 +195,10 @@ func (h *host) reconcile(t *thread) (next time.Duration, err error) {
 	for _, s := range slices.Clone(h.seats) {
 		m := memberOf(members, s.member)
 		switch {
+		case over:
+			if !h.of.w.bug("aborted-stays") {
+				s.stop(stopQuietly, "")
+			}
 		case m.Host != h.id() || m.Lease != s.lease:
 			if !h.of.w.bug("old-seat-stays") {
 				s.stop(stopQuietly, "")
@@ -235,6 +263,9 @@ func (h *host) takeOver(t *thread, m team.Member) error {
 			old.endSessions() // what is left of it, by process id and start time
 		}
 		t.step()
+	}
+	if !h.of.w.bug("save-left") && !h.keepSavedOf(t, m.Name) {
+		return nil // its lease stays where it is until that can be recorded
 	}
 	return h.report(t, &team.AttachMember{Member: m.Name, From: m.Host}, 0)
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"cadre/internal/show"
 	"cadre/internal/team"
@@ -40,11 +41,13 @@ type judge struct {
 	broken *Broken
 
 	intended   int
-	intentions map[string]intention // by the id of a command
-	acks       map[int64]string     // by seq: the id of a command that was acknowledged
+	intentions map[string]intention     // by the id of a command
+	reassigned map[string]time.Duration // by the id of a command that reassigns a task: when what was saved of it was looked for
+	acks       map[int64]string         // by seq: the id of a command that was acknowledged
 	seen       map[seenKey]bool
 	live       []*session
 	again      bool // what is looked at was written before
+	vigil
 
 	books
 }
@@ -60,12 +63,17 @@ type books struct {
 	open     map[string]string // requests for permission, and plans, by id: whose
 	lost     map[string]bool   // members that ended
 	host     map[string]string
+	lead     leadBook
 }
 
 type taskBook struct {
 	status team.TaskStatus
 	holder string
 	fence  int64
+
+	taken   string        // from whom it was taken, for somebody else, since the last claim
+	onlyFor string        // who may have saved something of it that is needed yet
+	looked  time.Duration // until when that was saved; 0 for as long as it likes
 }
 
 type letterKey struct {
@@ -78,6 +86,7 @@ type letterBook struct {
 	message   team.Message
 	delivered bool
 	returned  bool
+	held      int // it waits for a lead, since that loss
 }
 
 type seenKey struct {
@@ -86,14 +95,13 @@ type seenKey struct {
 }
 
 func newJudge(w *world) *judge {
-	j := &judge{w: w, intentions: map[string]intention{}, acks: map[int64]string{}, seen: map[seenKey]bool{}}
-	j.books = newBooks()
-	return j
+	return &judge{w: w, intentions: map[string]intention{}, acks: map[int64]string{}, seen: map[seenKey]bool{}, reassigned: map[string]time.Duration{}, books: newBooks(),
+		vigil: vigil{given: map[string]time.Duration{}, seen: map[*process]sight{}, losing: map[string]int64{}, taking: map[string]look{}}}
 }
 
 func newBooks() books {
 	return books{truth: &team.State{}, happened: map[int]int64{}, ids: map[string]bool{}, tasks: map[string]*taskBook{}, mail: map[letterKey]*letterBook{},
-		open: map[string]string{}, lost: map[string]bool{}, host: map[string]string{}}
+		open: map[string]string{}, lost: map[string]bool{}, host: map[string]string{}, lead: leadBook{late: map[letterKey]bool{}}}
 }
 
 func (j *judge) fail(promise, format string, args ...any) {
@@ -144,6 +152,7 @@ func (j *judge) record(line []byte) {
 	}
 	j.command(r)
 	before := j.truth.Members()
+	j.lateness(r)
 	for _, e := range r.Events {
 		j.event(r, e)
 	}
@@ -244,6 +253,14 @@ func (j *judge) event(r *team.Record, e team.Event) {
 		if e.Approved && r.Actor != team.User && r.Actor != j.truth.Team().Lead {
 			j.fail(asked, "%s approved the plan of %s", r.Actor, e.Member)
 		}
+	case *team.WorkSaved:
+		if t := j.tasks[e.Task]; t != nil && t.status == team.InProgress && t.holder != e.Saved.Member {
+			j.fail(workKept, "what %s saved of task %s is kept, and %s holds the task", e.Saved.Member, e.Task, t.holder)
+		}
+	case *team.LeadAttached:
+		j.leadAttached(r, e)
+	case *team.LeadLost:
+		j.leadLost(r, e)
 	case *team.MemberStopped:
 		j.end(e.Member)
 	case *team.MemberFailed:
@@ -291,9 +308,18 @@ func (j *judge) task(r *team.Record, e team.Event) {
 		if task, _ := j.truth.Task(e.Task); len(task.Blocked()) > 0 {
 			j.fail(claims, "%s claimed task %s, which waits for %v", e.Member, e.Task, task.Blocked())
 		}
-		t.status, t.holder, t.fence = team.InProgress, e.Member, e.Fence
+		if team := j.truth.Team(); j.lead.lost && e.Member != team.Lead {
+			j.fail(nothing, "%s claimed task %s while there was no lead", e.Member, e.Task)
+		} else if team.Status == "consolidating" {
+			j.fail(nothing, "%s claimed task %s while the team was brought to its end", e.Member, e.Task)
+		}
+		j.begins(e.Task, e.Member)
+		t.status, t.holder, t.fence, t.taken = team.InProgress, e.Member, e.Fence, ""
 	case *team.TaskCompleted:
 		t := at(e.Task)
+		if t.taken != "" && e.By == t.taken && e.By != j.truth.Team().Lead {
+			j.fail(handedOn, "%s completed task %s, which was taken from it", e.By, e.Task)
+		}
 		if t.status != team.InProgress && !(leads && t.status == team.Pending) || t.holder != e.By && !leads {
 			j.fail(claims, "%s completed task %s, which is %+v", e.By, e.Task, *t)
 		}
@@ -301,18 +327,26 @@ func (j *judge) task(r *team.Record, e team.Event) {
 	case *team.TaskReleased:
 		at(e.Task).status = team.Pending
 		at(e.Task).fence++
+		if !strings.HasPrefix(r.Actor, team.Host("")) {
+			at(e.Task).onlyFor = "" // on purpose
+		}
 	case *team.TaskFailed:
 		if t := at(e.Task); t.status != team.InProgress || t.holder != e.By {
 			j.fail(claims, "%s failed task %s, which is %+v", e.By, e.Task, *t)
 		}
-		at(e.Task).status = team.Pending
+		at(e.Task).status, at(e.Task).onlyFor = team.Pending, ""
 		at(e.Task).fence++
 	case *team.TaskDeleted:
 		at(e.Task).status = team.Deleted
 	case *team.TaskUpdated:
 		if t := at(e.Task); e.Owner != nil && t.status == team.InProgress && t.holder != *e.Owner {
-			t.status = team.Pending
+			t.status, t.taken = team.Pending, t.holder
 			t.fence++
+		}
+		if looked, ok := j.reassigned[r.ID]; e.Owner != nil && ok {
+			at(e.Task).looked = looked
+		} else if e.Owner != nil {
+			at(e.Task).onlyFor = "" // only the command that reassigns looks for what was saved
 		}
 	}
 }
@@ -336,7 +370,11 @@ func (j *judge) letter(r *team.Record, e team.Event) {
 			if j.lost[name] {
 				j.fail(returned, "message #%d was sent to %s, which has ended", m.Seq, name)
 			}
-			j.mail[letterKey{name, m.Seq}] = &letterBook{command: r.ID, message: m}
+			l := &letterBook{command: r.ID, message: m}
+			if j.lead.lost && m.From != "" && m.From != team.User && m.From != j.truth.Team().Lead {
+				l.held = j.lead.losses
+			}
+			j.mail[letterKey{name, m.Seq}] = l
 		}
 	case *team.MessagesDelivered:
 		lead := j.truth.Team().Lead
@@ -350,6 +388,8 @@ func (j *judge) letter(r *team.Record, e team.Event) {
 				return
 			case !(e.Member == lead && m.Agent == team.External) && !j.seen[seenKey{key, l.command}]:
 				j.fail(notLost, "#%d counts as delivered, and %s has not read it", seq, e.Member)
+			case j.waits(l):
+				j.fail(held, "%s was given #%d, and there is no lead", e.Member, seq)
 			}
 			l.delivered = true
 		}
@@ -442,11 +482,18 @@ func (j *judge) reads(a *session, m team.Message, road string) {
 	if slices.Contains(a.context.seqs, m.Seq) {
 		j.fail(onceGiven, "%s reads #%d twice in one context", name, m.Seq)
 	}
-	if road != byTool && m.Seq < a.last {
-		j.fail(onceGiven, "%s reads #%d after #%d", name, m.Seq, a.last)
+	if j.waits(l) {
+		j.fail(held, "%s reads #%d, and there is no lead", name, m.Seq)
 	}
 	if road != byTool {
-		a.last = m.Seq
+		last := &a.last
+		if l.held != 0 { // what was not held came before
+			last = &a.lastHeld
+		}
+		if m.Seq < *last {
+			j.fail(onceGiven, "%s reads #%d after #%d", name, m.Seq, *last)
+		}
+		*last = m.Seq
 	}
 	if m.Incarnation != 0 && m.Incarnation != a.member.Incarnation {
 		j.fail(onceGiven, "session %d of %s reads #%d, which is for session %d", a.member.Incarnation, name, m.Seq, m.Incarnation)

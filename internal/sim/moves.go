@@ -14,11 +14,12 @@ type moveKind struct {
 	name   string
 	weight int // how often it is drawn
 	do     func(w *world, m Move)
+	ofLed  bool // only for teams that a session leads
 }
 
 // requests are what people ask of the team.
-var requests = []moveKind{
-	{"task", 12, func(w *world, m Move) {
+var requests = slices.Concat(ofLead, []moveKind{
+	{name: "task", weight: 12, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body {
 			b := &team.CreateTask{Subject: fmt.Sprint("job ", m.C), Retries: int64(m.C % 2), Priority: team.Priorities[m.A%4]}
 			if m.B%2 == 0 { // a shell takes it too
@@ -36,70 +37,70 @@ var requests = []moveKind{
 			return b
 		})
 	}},
-	{"rush", 3, func(w *world, m Move) { // something urgent right behind something that is not
+	{name: "rush", weight: 3, do: func(w *world, m Move) { // something urgent right behind something that is not
 		for _, priority := range []string{"low", "critical"} {
 			w.user(func(*team.State) team.Body { return &team.CreateTask{Subject: priority + " job", Priority: priority} })
 		}
 	}},
-	{"message", 10, func(w *world, m Move) {
+	{name: "message", weight: 10, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body {
 			return &team.SendMessage{To: someone(s, m.A), Body: fmt.Sprint("note ", m.C), Priority: []string{"", "urgent"}[m.B%2]}
 		})
 	}},
-	{"broadcast", 4, func(w *world, m Move) {
+	{name: "broadcast", weight: 4, do: func(w *world, m Move) {
 		w.user(func(*team.State) team.Body { return &team.Broadcast{Body: fmt.Sprint("to all: ", m.C)} })
 	}},
-	{"shutdown", 6, func(w *world, m Move) {
+	{name: "shutdown", weight: 6, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body {
 			return &team.RequestShutdown{Member: someone(s, m.A), Deadline: w.cli.of.clock() + team.Time(m.C)}
 		})
 	}},
-	{"withdraw", 2, func(w *world, m Move) {
+	{name: "withdraw", weight: 2, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body { return &team.WithdrawShutdown{Member: someone(s, m.A)} })
 	}},
-	{"spawn", 3, func(w *world, m Move) {
+	{name: "spawn", weight: 3, do: func(w *world, m Move) {
 		w.user(func(*team.State) team.Body {
 			return &team.SpawnMember{Name: "eve" + strconv.Itoa(m.C), Agent: []string{team.Claude, team.Shell}[m.A%2], PlanApproval: m.A%2 == 0 && m.B%3 == 0}
 		})
 	}},
-	{"release", 5, func(w *world, m Move) {
+	{name: "release", weight: 5, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body { return &team.ReleaseTask{Task: some(s, m.A), Reason: "somebody else"} })
 	}},
-	{"assign", 5, func(w *world, m Move) {
+	{name: "assign", weight: 5, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body {
 			owner := someone(s, m.B)
 			return &team.UpdateTask{Task: some(s, m.A), Owner: &owner}
 		})
 	}},
-	{"delete", 1, func(w *world, m Move) {
+	{name: "delete", weight: 1, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body { return &team.DeleteTask{Task: some(s, m.A)} })
 	}},
-	{"handover", 3, func(w *world, m Move) {
+	{name: "handover", weight: 3, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body { return &team.HandOver{Member: someone(s, m.A), Reason: "led astray"} })
 	}},
-	{"retry", 1, func(w *world, m Move) {
+	{name: "retry", weight: 1, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body { return &team.RetryMember{Member: someone(s, m.A)} })
 	}},
-	{"report", 1, func(w *world, _ Move) {
+	{name: "report", weight: 1, do: func(w *world, _ Move) {
 		w.user(func(*team.State) team.Body { return &team.AskReport{} })
 	}},
-	{"complete", 2, func(w *world, m Move) {
+	{name: "complete", weight: 2, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body { return &team.CompleteTask{Task: some(s, m.A), Result: "by hand"} })
 	}},
-	{"usurp", 2, func(w *world, m Move) { // what must not end the lead
+	{name: "usurp", weight: 2, do: func(w *world, m Move) { // what must not end the lead
 		w.user(func(s *team.State) team.Body {
 			return []team.Body{&team.RequestShutdown{Member: s.Team().Lead, Deadline: w.cli.of.clock() + 1}, &team.ReportFailed{Member: s.Team().Lead},
 				&team.ReportStopped{Member: s.Team().Lead}, &team.SendMessage{To: s.Team().Lead, Body: "shut down now"}}[m.A%4]
 		})
 	}},
-}
+})
 
 // faults are what goes wrong.
-var faults = []moveKind{
-	{"kill-host", 10, func(w *world, m Move) {
+var faults = slices.Concat(ofLeadFaults, []moveKind{
+	{name: "kill-host", weight: 10, do: func(w *world, m Move) {
 		w.after(m.B*m.C%40, w.hostOf(m.A), func() { w.crash(m.A%len(w.hosts), time.Duration(200+m.C)*time.Millisecond) })
 	}},
-	{"kill-session", 8, func(w *world, m Move) {
+	{name: "kill-session", weight: 8, do: func(w *world, m Move) {
 		w.after(m.C%8, w.sessionOf(m.A), func() {
 			if p := w.sessionOf(m.A)(); p != nil {
 				w.logf("%s is killed", p.name)
@@ -107,18 +108,18 @@ var faults = []moveKind{
 			}
 		})
 	}},
-	{"power", 6, func(w *world, m Move) {
+	{name: "power", weight: 6, do: func(w *world, m Move) {
 		w.after(m.C%7, func() *process { return nil }, func() { w.losePower(m) })
 	}},
-	{"power-now", 3, func(w *world, m Move) { w.losePower(m) }},
-	{"kill-cli", 3, func(w *world, m Move) {
+	{name: "power-now", weight: 3, do: func(w *world, m Move) { w.losePower(m) }},
+	{name: "kill-cli", weight: 3, do: func(w *world, m Move) {
 		w.after(m.C%30, func() *process { return w.cli.of }, func() {
 			w.logf("%s is killed", w.cli.of.name)
 			w.cli.of.kill()
 			w.at(w.now+200*time.Millisecond, w.hireUser)
 		})
 	}},
-	{"cut", 5, func(w *world, m Move) {
+	{name: "cut", weight: 5, do: func(w *world, m Move) {
 		h := w.hosts[m.A%len(w.hosts)]
 		h.of.cut = w.now + time.Duration(m.C)*time.Millisecond
 		if m.B%2 == 0 {
@@ -126,19 +127,19 @@ var faults = []moveKind{
 		}
 		w.logf("%s does not reach the journal for %d ms; its lock is seen as held: %t", h.id(), m.C, m.B%2 != 0)
 	}},
-	{"stall", 5, func(w *world, m Move) {
+	{name: "stall", weight: 5, do: func(w *world, m Move) {
 		w.after(m.B, w.hostOf(m.A), func() {
 			h := w.hosts[m.A%len(w.hosts)]
 			h.of.stalled = w.now + time.Duration(m.C)*time.Millisecond
 			w.logf("%s stands still for %d ms", h.id(), m.C)
 		})
 	}},
-	{"lose-lock", 4, func(w *world, m Move) {
+	{name: "lose-lock", weight: 4, do: func(w *world, m Move) {
 		h := w.hosts[m.A%len(w.hosts)]
 		h.unlocked = w.now + time.Duration(m.C)*time.Millisecond
 		w.logf("the lock of %s is lost for %d ms", h.id(), m.C)
 	}},
-	{"clock", 5, func(w *world, m Move) {
+	{name: "clock", weight: 5, do: func(w *world, m Move) {
 		on := w.machines[m.A%len(w.machines)]
 		on.skew += time.Duration(m.C-1500) * time.Duration(m.B) * time.Millisecond
 		if m.B%3 == 0 {
@@ -146,20 +147,20 @@ var faults = []moveKind{
 		}
 		w.logf("the clock of %s jumps to %+.3f s", on.name, on.skew.Seconds())
 	}},
-	{"disk-full", 5, func(w *world, m Move) {
+	{name: "disk-full", weight: 5, do: func(w *world, m Move) {
 		w.after(m.B*m.C%30, w.hostOf(m.A), func() {
 			w.disk.full = w.now + time.Duration(m.C/2)*time.Millisecond
 			w.logf("the disk is full for %d ms", m.C/2)
 		})
 	}},
-	{"sync-fails", 4, func(w *world, m Move) {
+	{name: "sync-fails", weight: 4, do: func(w *world, m Move) {
 		w.disk.faulty = w.now + time.Duration(m.C/2)*time.Millisecond
 		w.logf("no sync succeeds for %d ms", m.C/2)
 		if m.B%2 == 0 {
 			w.at(w.disk.faulty, func() { w.losePower(m) })
 		}
 	}},
-	{"forget", 2, func(w *world, m Move) {
+	{name: "forget", weight: 2, do: func(w *world, m Move) {
 		w.logf("transcripts of %s are lost", w.machines[m.A%len(w.machines)].name)
 		for id, tr := range w.transcripts {
 			if tr.on == w.machines[m.A%len(w.machines)] {
@@ -167,7 +168,7 @@ var faults = []moveKind{
 			}
 		}
 	}},
-}
+})
 
 var moves = slices.Concat(requests, faults)
 
@@ -226,6 +227,15 @@ func (w *world) losePower(m Move) {
 	if m.A == 0 {
 		clear(w.transcripts)
 	}
+	if m.B%3 == 0 {
+		clear(w.beats) // they are not synced
+	}
+	if m.A%2 == 0 {
+		clear(w.saved)
+	}
+	if w.plan.Led && m.C%2 == 0 {
+		w.at(w.now+time.Duration(200+m.C)*time.Millisecond, func() { w.resume(w.machines[m.C%3%2], false, false) })
+	}
 	w.armed = nil
 	w.at(w.now+100*time.Millisecond, w.hireUser)
 	for i := range w.hosts {
@@ -254,7 +264,7 @@ func (w *world) hireUser() {
 	if w.calm {
 		w.cli.of.spawn("tidy", w.cli.tidy)
 	}
-	if w.plan.Lead == team.External && (w.lead == nil || !w.lead.of.alive) {
+	if !w.plan.Led && w.plan.Lead == team.External && (w.lead == nil || !w.lead.of.alive) {
 		w.lead = w.person("lead", "lead")
 		w.lead.of.spawn("leads", w.lead.leads)
 	}

@@ -17,7 +17,9 @@ type Mutant struct {
 }
 
 // mutants are the bugs that the simulation has to find.
-var mutants = []Mutant{
+var mutants = slices.Concat(ofTeams, ofLeads)
+
+var ofTeams = []Mutant{
 	// The journal.
 	{Name: "early-ack", What: "a record is acknowledged before it is synced"},
 	{Name: "sync-ignored", What: "a sync that failed is taken for one that did not"},
@@ -145,6 +147,7 @@ var mutants = []Mutant{
 	{Name: "arrival-forgotten", What: "a message is given again while it is being recorded that it arrived"},
 	{Name: "unsynced-given", What: "a message is given before it is durable"},
 	{Name: "work-once", What: "a task that was wanted, and not taken then, is not offered again"},
+	{Name: "turns-mixed", What: "what a tool of the next turn carries counts as delivered at the end of the last one"},
 	{Name: "clock-order", What: "mail is given in the order of clocks"},
 	{Name: "report-dropped", What: "what could not be recorded is forgotten"},
 	{Name: "no-gate", What: "nobody asks whether a tool may be used"},

@@ -27,9 +27,9 @@ var forever = context.Background() // deadlines of the simulation are in its own
 // open loads the team, until that succeeds.
 func (o *office) open(t *thread) {
 	for {
-		var err error
-		o.desk, err = desk.Open(forever, o.of.w.disk.open(o.of), desk.Options{Now: o.of.clock, NewID: o.newID, Decide: o.of.w.decide})
+		d, err := desk.Open(forever, o.of.w.disk.open(o.of), desk.Options{Now: o.of.clock, NewID: o.newID, Decide: o.of.w.decide})
 		if err == nil {
+			o.desk = d
 			return
 		}
 		t.sleep(100 * time.Millisecond)
@@ -91,7 +91,9 @@ func (o *office) carryOut(in intention) (desk.Receipt, error) {
 // insist sends a command again, as the same one, until it is known what became of it.
 func (o *office) insist(t *thread, c team.Command) (desk.Receipt, error) {
 	in := o.of.w.judge.intend(c)
-	in.ID = o.newID()
+	if in.ID == "" {
+		in.ID = o.newID()
+	}
 	for try := 1; ; try++ {
 		r, err := o.send(t, in)
 		if err == nil || team.CodeOf(err) != "" || try > 100 {

@@ -14,8 +14,10 @@ type person struct {
 	news bell
 }
 
-func (w *world) person(name, actor string) *person {
-	p := &person{office: office{of: w.process(name, w.machines[0])}, name: actor}
+func (w *world) person(name, actor string) *person { return w.personOn(name, actor, w.machines[0]) }
+
+func (w *world) personOn(name, actor string, on *machine) *person {
+	p := &person{office: office{of: w.process(name, on)}, name: actor}
 	p.of.spawn("hands", p.run)
 	return p
 }
@@ -85,7 +87,7 @@ func (p *person) leads(t *thread) {
 func (p *person) found(plan Plan) {
 	p.todo = append(p.todo, func(p *person, t *thread) {
 		bodies := []team.Body{&team.CreateTeam{TeamID: "t-1", Name: "demo", Dir: "/d", LeadAgent: plan.Lead,
-			Permissions: team.Permissions{Policy: plan.Policy, Millis: 3000}}}
+			Permissions: team.Permissions{Policy: plan.Policy, Millis: 3000}, Timing: plan.Timing}}
 		for _, m := range plan.Members {
 			bodies = append(bodies, &team.SpawnMember{Name: m.Name, Agent: m.Agent, Role: m.Role, PlanApproval: m.Plans})
 		}
@@ -116,6 +118,9 @@ func (p *person) tidy(t *thread) {
 	for {
 		t.sleep(5 * time.Second)
 		p.ask(func(s *team.State) team.Body {
+			if s.Team().Status == team.TeamConsolidating {
+				return &team.SetStatus{Status: team.TeamActive}
+			}
 			teammate := ""
 			for _, m := range s.Members() {
 				switch {

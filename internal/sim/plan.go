@@ -16,6 +16,8 @@ type Plan struct {
 	Lead    string // its agent
 	Policy  string // who answers permission requests
 	Members []Newcomer
+	Led     bool // by a session, which gives signs of life and can be lost
+	Timing  team.Timing
 	Hosts   int
 	Noise   int // of 1,000 commands so many are doubled or late
 	Moves   []Move
@@ -42,6 +44,10 @@ func draw(seed uint64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	p := Plan{Seed: seed, Lead: []string{team.External, team.Claude}[rng.IntN(2)], Hosts: 1 + rng.IntN(3), Noise: []int{0, 0, 10, 60}[rng.IntN(4)],
 		Policy: []string{"", "lead", "user"}[rng.IntN(3)]}
+	if p.Led = rng.IntN(2) == 0; p.Led {
+		p.Timing = team.Timing{Beat: int64(100 + rng.IntN(150)), LeadLost: int64(500 + rng.IntN(500)), Offline: 1000, Zombie: []int64{int64(300 + rng.IntN(3000)), 30_000}[rng.IntN(4)/3],
+			Blocked: int64(200 + rng.IntN(600)), Undelivered: int64(300 + rng.IntN(2000)), Stale: int64(1000 + rng.IntN(1500))}
+	}
 	for _, name := range names[:1+rng.IntN(3)] {
 		p.Members = append(p.Members, Newcomer{Name: name, Agent: []string{team.Claude, team.Claude, team.Shell}[rng.IntN(3)], Role: []string{"", "", "tester"}[rng.IntN(3)]})
 		last := &p.Members[len(p.Members)-1]
@@ -53,7 +59,7 @@ func draw(seed uint64) Plan {
 	}
 	add := func(kinds []moveKind, n int) {
 		for range n {
-			p.Moves = append(p.Moves, Move{At: at().Round(time.Millisecond), Kind: drawKind(rng, kinds), A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
+			p.Moves = append(p.Moves, Move{At: at().Round(time.Millisecond), Kind: drawKind(rng, kinds, p.Led), A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
 		}
 	}
 	add(requests, 2+rng.IntN(9))
@@ -65,14 +71,20 @@ func draw(seed uint64) Plan {
 	return p
 }
 
-func drawKind(rng *rand.Rand, kinds []moveKind) string {
+func drawKind(rng *rand.Rand, kinds []moveKind, led bool) string {
+	weight := func(k moveKind) int {
+		if k.ofLed && !led {
+			return 0
+		}
+		return k.weight
+	}
 	sum := 0
 	for _, k := range kinds {
-		sum += k.weight
+		sum += weight(k)
 	}
 	n := rng.IntN(sum)
 	for _, k := range kinds {
-		if n -= k.weight; n < 0 {
+		if n -= weight(k); n < 0 {
 			return k.name
 		}
 	}
@@ -83,6 +95,9 @@ func drawKind(rng *rand.Rand, kinds []moveKind) string {
 func (p Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %d hosts, led by %s", p.Seed, p.Hosts, p.Lead)
+	if p.Led {
+		fmt.Fprintf(&b, " in a session of its own %+v", p.Timing)
+	}
 	for _, m := range p.Members {
 		fmt.Fprintf(&b, ", %s (%s", m.Name, m.Agent)
 		if m.Role != "" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"cadre/internal/heartbeat"
 	"cadre/internal/team"
 )
 
@@ -50,13 +51,16 @@ func Play(seed uint64, mutant *Mutant) *Failure {
 
 // play plays a plan. It returns the first promise that is broken, tells tell what happens, and adds to steps how many there were; both may be nil.
 func play(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
-	w := &world{plan: plan, mutant: mutant, tell: tell, names: map[string]int{}, transcripts: map[string]*transcript{}, chat: 6, hosts: make([]*host, plan.Hosts),
-		machines: []*machine{{name: "m1"}, {name: "m2"}}}
+	w := &world{plan: plan, mutant: mutant, tell: tell, chat: 6, hosts: make([]*host, plan.Hosts), machines: []*machine{{name: "m1"}, {name: "m2"}},
+		names: map[string]int{}, transcripts: map[string]*transcript{}, beats: map[string]heartbeat.Beat{}, saved: map[string]savedWork{}, edited: map[string]int{}}
 	w.judge = newJudge(w)
 	w.disk = &disk{w: w}
 	defer w.close()
 	w.hireUser()
 	w.cli.found(plan)
+	if plan.Led {
+		w.resume(w.machines[0], false, false)
+	}
 	for i := range w.hosts {
 		w.boot(i)
 	}
@@ -106,7 +110,7 @@ func (w *world) heal() {
 		h.unlocked = 0
 	}
 	for _, p := range w.processes {
-		p.cut, p.stalled = 0, 0
+		p.cut, p.stalled, p.mute, p.blind = 0, 0, 0, 0
 	}
 	for _, m := range w.machines {
 		m.skew, m.drift = 0, 0
@@ -114,6 +118,9 @@ func (w *world) heal() {
 	w.hireUser()
 	if w.cli.of.alive {
 		w.cli.of.spawn("tidy", w.cli.tidy)
+	}
+	if w.plan.Led {
+		w.at(w.now+time.Duration(w.rng("rescue").IntN([]int{6000, 15000}[w.plan.Seed%2]))*time.Millisecond, func() { w.rescue(0) })
 	}
 }
 

@@ -19,6 +19,25 @@ func (j *judge) unrest() (why []string) {
 	if !s.Exists() {
 		return []string{"there is no team"}
 	}
+	if s.Team().Status == team.TeamAborted {
+		return j.unrestOfTheEnd()
+	}
+	if s.Team().Status == team.TeamConsolidating {
+		add("the team is brought to its end")
+	}
+	if t := s.Team(); t.LeadLost != 0 {
+		add("nobody leads since %d", t.LeadLost)
+	} else if w.plan.Led && t.LeadSession == "" {
+		add("nobody leads yet")
+	}
+	for _, l := range w.leads {
+		switch leads := l.session == s.Team().LeadSession; {
+		case !l.of.alive && leads:
+			add("session %s leads, and is dead", l.session)
+		case l.of.alive && l.holds && !leads:
+			add("session %s thinks that it leads", l.session)
+		}
+	}
 	for t := range s.Tasks() {
 		if t.Status != team.Completed {
 			add("task %s is %s, owned by %q, blocked by %v, given up: %t", t.ID, t.Status, t.Owner, t.Blocked(), t.GivenUp())
@@ -80,8 +99,32 @@ func (j *judge) unrest() (why []string) {
 	return why
 }
 
+// unrestOfTheEnd is what is still there of a team that was ended.
+func (j *judge) unrestOfTheEnd() (why []string) {
+	for _, h := range j.w.hosts {
+		if !h.of.alive || h.desk == nil || h.desk.Seq() != j.truth.Seq() {
+			why = append(why, h.id()+" has not seen that the team has ended")
+			continue
+		}
+		for _, s := range h.seats {
+			why = append(why, fmt.Sprintf("a session of %s runs on %s, and the team has ended", s.member, h.id()))
+		}
+	}
+	for _, l := range j.w.leads {
+		if l.of.alive && l.holds {
+			why = append(why, fmt.Sprintf("session %s leads, and the team has ended", l.session))
+		}
+	}
+	slices.Sort(why)
+	return why
+}
+
 // punctual looks whether anything that has a deadline goes on behind it, once all clocks are right and every host had time to come back.
 func (j *judge) punctual() {
+	j.alone()
+	if j.truth.Team().Status == team.TeamAborted {
+		return
+	}
 	if j.w.now < j.w.plan.Calm+slack {
 		return
 	}

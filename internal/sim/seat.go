@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"cadre/internal/team"
 )
@@ -20,6 +21,8 @@ type seat struct {
 	gifts   []team.Want
 	given   map[team.WantKind]string
 	way     map[int64]string // messages by what carries them into the context, or here
+	unclear map[int64]bool   // the tool that carries it may be one of this turn, or of the next
+	handed  map[string]bool  // prompts that are not in the context yet, so far as it has heard
 	nudged  map[string]bool
 	working bool // it was told of a task, and no turn ended since
 	asked   bool // the lead was asked for its report
@@ -30,6 +33,7 @@ type seat struct {
 	how     ending
 	why     string
 	asking  []*thread
+	saving  []*thread
 }
 
 type ending int
@@ -39,6 +43,7 @@ const (
 	stopReport         // it was to end: the member is stopped
 	stopDetach         // it is not wanted here now
 	stopFresh          // a fresh session is to go on for it
+	stopRest           // it waits for a lead: its tasks go back on the list
 	stopQuietly        // it is not ours any more
 	ended              // by itself
 )
@@ -51,9 +56,10 @@ const (
 
 func (h *host) sit(m team.Member) {
 	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, worker: m.Agent == team.Shell,
-		given: map[team.WantKind]string{}, way: map[int64]string{}, nudged: map[string]bool{}}
+		given: map[team.WantKind]string{}, way: map[int64]string{}, unclear: map[int64]bool{}, handed: map[string]bool{}, nudged: map[string]bool{}}
 	h.view(func(st *team.State) { s.lead = st.Team().Lead })
 	h.seats = append(h.seats, s)
+	h.nextBeat = 0 // the first sign of life at once
 	h.of.spawn(m.Name, func(t *thread) { s.run(t, m) })
 }
 
@@ -68,6 +74,9 @@ func (s *seat) stop(how ending, why string) {
 func (s *seat) give(w team.Want) {
 	if s.given[w.Kind] != w.Key {
 		s.given[w.Kind] = w.Key
+		if strings.Contains(w.Key, "/again-") && s.host.of.w.bug("again-anew") {
+			clear(s.way)
+		}
 		s.gifts = append(s.gifts, w)
 		s.news.ring()
 	}
@@ -79,15 +88,20 @@ func (s *seat) run(t *thread, m team.Member) {
 	giver := s.host.of.spawn(s.member+"/give", s.deliver)
 	s.follow(t)
 	giver.end()
-	for _, a := range s.asking {
+	for _, a := range slices.Concat(s.asking, s.saving) {
 		a.end()
 	}
 	t.step()
-	if s.how == stopReport || s.how == stopDetach || s.how == stopFresh {
+	if s.how == stopReport || s.how == stopDetach || s.how == stopFresh || s.how == stopRest {
 		t.step() // the friendly part of the end
 	}
 	s.session.kill()
 	t.step()
+	if s.how == stopRest {
+		s.putDown(t, s.why)
+	} else if s.how != stopQuietly {
+		s.keepLast(t)
+	}
 	if body := s.epitaph(); body != nil {
 		if err := s.host.report(t, body, s.lease); err != nil {
 			s.host.of.w.logf("not recorded that %s ended: %v", s.member, err)
@@ -101,7 +115,7 @@ func (s *seat) epitaph() team.Body {
 	switch s.how {
 	case stopReport:
 		return &team.ReportStopped{Member: s.member, Reason: s.why}
-	case stopDetach:
+	case stopDetach, stopRest:
 		return &team.DetachMember{Member: s.member, Reason: s.why}
 	case stopFresh:
 		return &team.DetachMember{Member: s.member, Reason: s.why, Fresh: true, Note: "Go on."}
@@ -152,9 +166,12 @@ func (s *seat) follow(t *thread) {
 		case uStarted:
 			s.begin(t, u)
 		case uReceived:
+			delete(s.handed, u.prompt)
 			s.received(t, s.carried(u.prompt))
 		case uTurnStarted:
 			s.record(t, &team.ReportStatus{Member: s.member, Status: team.Active})
+		case uBlocked:
+			s.record(t, &team.ReportStatus{Member: s.member, Status: team.Blocked, Summary: "waits for an answer"})
 		case uToolFinished:
 			s.received(t, s.carried(byTool, u.seqs...))
 		case uTurnEnded:
@@ -196,7 +213,7 @@ func (s *seat) received(t *thread, seqs []int64) {
 func (s *seat) carried(carrier string, only ...int64) []int64 {
 	var seqs []int64
 	for seq, by := range s.way {
-		if by == carrier && (len(only) == 0 || slices.Contains(only, seq)) {
+		if by == carrier && (len(only) == 0 && !s.unclear[seq] || slices.Contains(only, seq)) {
 			seqs = append(seqs, seq)
 			s.way[seq] = here
 			if s.host.of.w.bug("arrival-forgotten") {
@@ -230,12 +247,19 @@ func (s *seat) take(carrier string) (mail []team.Message) {
 			return true
 		}
 		s.way[m.Seq] = carrier
+		s.unclear[m.Seq] = carrier == byTool && len(s.handed) > 0 && !s.host.of.w.bug("turns-mixed")
 		return false
 	})
 }
 
 func (s *seat) inbox() (mail []team.Message) {
-	s.host.view(func(st *team.State) { mail = st.Inbox(s.member) })
+	s.host.view(func(st *team.State) {
+		mail = st.Inbox(s.member)
+		if s.host.of.w.bug("held-given") && st.Team().LeadLost != 0 {
+			m, _ := st.Member(s.member)
+			mail = s.host.of.w.judge.letters(m)
+		}
+	})
 	if s.host.of.w.bug("clock-order") {
 		slices.SortStableFunc(mail, func(a, b team.Message) int { return int(a.SentAt - b.SentAt) })
 	}
@@ -277,6 +301,14 @@ func (s *seat) hand(t *thread, w team.Want, id string) {
 		s.asked = s.asked || slices.ContainsFunc(mail, func(m team.Message) bool { return m.Ref == team.ReportRef })
 	case team.WantAccess:
 		return // the gate is asked before every tool
+	case team.WantSave:
+		s.saving = append(s.saving, s.host.of.spawn(s.member+"/save", s.saveAlone))
+		return
+	case team.WantYield:
+		if !s.host.of.w.bug("never-yields") {
+			s.putDown(t, w.Reason)
+		}
+		return
 	case "opening":
 		if s.worker {
 			s.record(t, &team.ReportStatus{Member: s.member, Status: team.Idle})
@@ -308,6 +340,7 @@ func (s *seat) hand(t *thread, w team.Want, id string) {
 		p.tasks = s.held()
 	}
 	t.step()
+	s.handed[id] = true
 	s.session.prompts = append(s.session.prompts, p)
 	s.session.news.ring()
 	if s.host.of.w.bug("given-is-received") && len(p.mail) > 0 {
@@ -329,12 +362,19 @@ func (s *seat) claim(t *thread, p *prompt) {
 // endTurn records what came of a turn.
 func (s *seat) endTurn(t *thread, u update) {
 	s.working = false
+	if len(s.handed) == 0 { // else the session may be in its next turn, whose tools carry mail too
+		clear(s.unclear)
+	}
 	s.received(t, s.carried(byTool))
 	switch {
 	case s.worker:
+		if !s.host.of.w.bug("worker-once") {
+			delete(s.given, team.WantWork) // what it was not allowed to begin then, it may be the next time
+		}
 		s.record(t, &team.ReportStatus{Member: s.member, Status: team.Idle})
 		return
 	case u.trouble != "":
+		s.keepLast(t)
 		s.record(t, &team.ReportTrouble{Member: s.member, Trouble: "model", Text: u.trouble})
 		return
 	}

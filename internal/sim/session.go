@@ -20,6 +20,8 @@ type session struct {
 	end     bell
 	works   bool  // a turn runs
 	last    int64 // the last message that came by a prompt
+
+	lastHeld int64 // the last of those that had waited for a lead
 }
 
 // prompt is something for the context.
@@ -58,6 +60,7 @@ const (
 	uToolFinished
 	uTurnEnded
 	uAsked
+	uBlocked
 )
 
 // answer is what a session waits for.
@@ -166,6 +169,9 @@ func (a *session) work(t *thread, p prompt) {
 			continue
 		}
 		a.edit(t)
+		if t.rng.IntN(8) == 0 || a.seat.zombie() && t.rng.IntN(2) == 0 {
+			a.stuck(t)
+		}
 		if a.chats(t) {
 			a.call(t, &team.SendMessage{To: a.somebody(t), Body: "I am at task " + task.ID, Priority: []string{"", "urgent"}[t.rng.IntN(2)]})
 		}
@@ -200,6 +206,7 @@ func (a *session) serve(t *thread) {
 				continue
 			}
 			t.sleep(time.Duration(5+t.rng.IntN(300)) * time.Millisecond)
+			a.of.w.edited[a.member.Name]++
 			switch luck := t.rng.IntN(8); {
 			case a.of.w.calm || luck < 6:
 				a.call(t, &team.CompleteTask{Task: claimed.Task, Fence: claimed.Fence, Result: "exit 0"})
@@ -301,7 +308,20 @@ func (a *session) edit(t *thread) {
 	a.seat.host.view(func(st *team.State) { err = st.Gate(a.member.Name, "Edit") })
 	if err == nil || a.of.w.bug("no-gate") {
 		a.of.w.judge.edits(a)
+		a.of.w.edited[a.member.Name]++
 	}
+}
+
+// stuck is an agent that waits for somebody's answer, and says so.
+func (a *session) stuck(t *thread) {
+	a.emit(update{kind: uBlocked})
+	for patience := time.Duration(t.rng.IntN(1500)) * time.Millisecond; patience > 0 && len(a.prompts) == 0; patience -= 300 * time.Millisecond {
+		t.sleep(300 * time.Millisecond)
+		if a.seat.zombie() && t.rng.IntN(60) > 0 { // there is nobody who could
+			patience += 300 * time.Millisecond
+		}
+	}
+	a.emit(update{kind: uTurnStarted})
 }
 
 // permitted asks for leave to use a tool, and waits for the answer.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"cadre/internal/heartbeat"
 	"cadre/internal/team"
 )
 
@@ -31,6 +32,7 @@ type world struct {
 	entries int
 	running *thread
 	graves  []*process
+	born    int               // processes
 	names   map[string]int    // how often a name was given
 	seeds   map[string]uint64 // what the plan's seed makes of a name
 
@@ -44,6 +46,12 @@ type world struct {
 	armed     []armed // faults that wait for a step
 
 	transcripts map[string]*transcript
+
+	leads       []*leading                // processes that lead, or want to; the dead leave it now and then
+	sessionsLed int                       // how many there were
+	beats       map[string]heartbeat.Beat // signs of life, by member
+	saved       map[string]savedWork      // files, by member
+	edited      map[string]int            // changes that members made
 }
 
 // armed is a fault that waits until some process has made a number of steps.
@@ -57,7 +65,8 @@ type armed struct {
 type machine struct {
 	name  string
 	skew  time.Duration
-	drift int64 // parts in a thousand by which its clock is fast
+	drift int64    // parts in a thousand by which its clock is fast
+	led   *process // who has its lock of who leads
 }
 
 // process is what can be killed: all of its threads stop for good, between two steps.
@@ -69,6 +78,10 @@ type process struct {
 	alive   bool
 	stalled time.Duration // it does nothing until then
 	cut     time.Duration // it does not reach the journal until then
+	mute    time.Duration // nobody sees its signs of life until then
+	blind   time.Duration // it sees no new signs of life until then, but these
+	eyes    map[string]heartbeat.Beat
+	pid     int
 }
 
 // thread runs until it waits for something. Only one runs at a time.
@@ -94,7 +107,8 @@ func (w *world) logf(format string, args ...any) {
 
 // process starts a process.
 func (w *world) process(name string, on *machine) *process {
-	p := &process{w: w, name: w.numbered(name), on: on, alive: true}
+	w.born++
+	p := &process{w: w, name: w.numbered(name), on: on, alive: true, pid: w.born}
 	w.processes = append(w.processes, p)
 	return p
 }

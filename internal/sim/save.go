@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"cadre/internal/heartbeat"
+	"cadre/internal/team"
+)
+
+// savedWork is the file in which a teammate without a lead saves what it has done of its task.
+type savedWork struct {
+	Task string
+	Done int // changes that it made, in all
+	At   team.Time
+
+	when  time.Duration
+	stale bool // who saved it had lost the member, or the task
+}
+
+func (f savedWork) saved(member string) team.Saved {
+	if f.Done == 0 {
+		return team.Saved{Member: member, At: f.At}
+	}
+	return team.Saved{Member: member, Diff: fmt.Sprintf("%s %d", member, f.Done), At: f.At}
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func (w *world) forgetSaved(member string) {
+	if f, there := w.saved[member]; there {
+		w.judge.overwrites(member, f, savedWork{})
+		delete(w.saved, member)
+	}
+}
+
+// save writes down what the member has done of its task.
+func (s *seat) save(t *thread) savedWork {
+	w := s.host.of.w
+	f := savedWork{At: s.host.of.clock()}
+	if held := s.held(); len(held) > 0 {
+		f.Task = held[0].ID
+	}
+	t.step() // the patch is made
+	f.Done = w.edited[s.member]
+	t.step()
+	f.when, f.stale = w.now, w.judge.outdated(s, f.Task)
+	w.logf("%s: %s saves %d changes for task %q", s.host.id(), s.member, f.Done, f.Task)
+	w.judge.overwrites(s.member, w.saved[s.member], f)
+	w.saved[s.member] = f
+	return f
+}
+
+func (s *seat) zombie() (alone bool) {
+	s.host.view(func(st *team.State) { alone = st.Zombie(s.member) })
+	return alone
+}
+
+// saveAlone saves the work again and again for as long as there is no lead; then it is kept.
+func (s *seat) saveAlone(t *thread) {
+	for {
+		alone := s.zombie()
+		f := s.save(t)
+		if !alone {
+			s.keep(t, f)
+			return
+		}
+		at := s.host.desk.Team()
+		t.sleep(millis(at.Timing.OrDefaults().Beat))
+	}
+}
+
+// keep records the saved work with the tasks that the member holds.
+func (s *seat) keep(t *thread, f savedWork) {
+	failed := s.host.of.w.bug("save-lost")
+	for _, task := range s.held() {
+		if failed {
+			break
+		}
+		if err := s.host.report(t, &team.SaveWork{Task: task.ID, Saved: f.saved(s.member)}, s.lease); err != nil {
+			failed = true
+		}
+	}
+	if !failed || s.host.of.w.bug("save-lost") {
+		s.host.of.w.forgetSaved(s.member)
+	}
+}
+
+// keepLast keeps what was saved, because the tasks go back on the list.
+func (s *seat) keepLast(t *thread) {
+	if _, there := s.host.of.w.saved[s.member]; there && !s.host.of.w.bug("save-left") {
+		s.keep(t, s.save(t))
+	}
+}
+
+// putDown gives the tasks that the member holds back to the list, with its work.
+func (s *seat) putDown(t *thread, reason string) {
+	f := s.save(t)
+	held := s.held()
+	s.keep(t, f)
+	for _, task := range held {
+		s.host.report(t, &team.ReleaseTask{Task: task.ID, Member: s.member, Fence: task.Fence, Reason: reason}, s.lease)
+	}
+}
+
+// beat gives the signs of life of the members that have a session here, and looks for one of the lead, when that is due. It returns when to call it again.
+func (h *host) beat(t *thread) (next time.Duration) {
+	w := h.of.w
+	if h.nextBeat > w.now {
+		return h.nextBeat
+	}
+	var at team.Team
+	h.beats++
+	h.view(func(s *team.State) {
+		at = s.Team()
+		for _, seat := range h.seats {
+			if m, ok := s.Member(seat.member); ok && m.Incarnation == seat.incarnation {
+				b := heartbeat.Beat{Member: m.Name, At: int64(h.of.clock()), Session: m.Session, Host: h.id(), Machine: h.of.on.name, Pid: h.of.pid, Count: h.beats}
+				if m.Name == at.Lead {
+					b.Session = at.LeadSession
+				}
+				h.of.beat(b)
+			}
+		}
+	})
+	every := millis(at.Timing.OrDefaults().Beat)
+	if at.ID == "" {
+		every = 50 * time.Millisecond // there is no team yet
+	}
+	h.nextBeat = w.now + every
+	h.lead.Every = every
+	h.lookForLead(t, at)
+	return h.nextBeat
+}
+
+// lookForLead records that the lead is lost when it has been silent for too long.
+func (h *host) lookForLead(t *thread, at team.Team) {
+	w := h.of.w
+	if at.LeadSession == "" || at.LeadSession == team.User || at.LeadLost != 0 || h.seat(at.Lead) != nil || w.bug("never-lost") {
+		return
+	}
+	b := h.of.beatOfLead(at)
+	now := h.of.wall()
+	silent, _ := h.lead.LookBy(now, w.now, b, true)
+	if w.bug("age-alone") {
+		silent, _ = b.Age(now)
+	}
+	if silent < millis(at.Timing.OrDefaults().LeadLost) {
+		return
+	}
+	w.judge.gives(h, at)
+	if h.report(t, &team.LoseLead{Session: at.LeadSession, Since: at.LeadSince, Seen: team.Time(now.Add(-silent).UnixMilli())}, 0) != nil {
+		w.logf("%s could not record that the lead is lost", h.id())
+	}
+}
