@@ -334,7 +334,9 @@ func (w *work) stage(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		body.Files = int64(len(changes))
+		if body.Files = int64(len(changes)); body.Files == 0 {
+			body.Tree = ""
+		}
 	}
 	w.step("tree")
 	w.fresh = true
@@ -349,7 +351,7 @@ func (w *work) place(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		there, err := w.repo.follows(ctx, c.Commit, head)
+		there, err := w.repo.follows(ctx, c.Commit, c.Parent, head)
 		if err != nil {
 			return err
 		}
@@ -437,7 +439,7 @@ func (w *work) giveUp(ctx context.Context, reason string) error {
 		if err != nil {
 			return err
 		}
-		if there, err := w.repo.follows(ctx, c.Commit, head); err != nil {
+		if there, err := w.repo.follows(ctx, c.Commit, c.Parent, head); err != nil {
 			return err
 		} else if there {
 			return notReady("the work is committed already (%.12s); cadre consolidate %s finishes", c.Commit, w.Desk.Team().Name)

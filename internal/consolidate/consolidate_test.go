@@ -10,7 +10,6 @@ import (
 
 	"cadre/internal/coord"
 	"cadre/internal/team"
-	"cadre/internal/worktree"
 )
 
 // The team's work is one commit; what was the person's before stays the person's, staged or not.
@@ -421,24 +420,9 @@ func TestWorktrees(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.found(team.Check{Name: "build", Command: "test -f hers.txt"})
-	l.do("lead", &team.SpawnMember{Name: "eve", Agent: "claude", Isolation: team.Worktree})
-	place := func(name string) string {
-		dir, err := worktree.Add(l.ctx, l.procs, worktree.Place{Repo: l.project, Dir: filepath.Join(l.folder, "worktrees", name), Branch: "cadre/demo@" + name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return dir
-	}
-	if err := os.WriteFile(filepath.Join(place("eve"), "hers.txt"), []byte("hers\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	l.isolate("eve", "hers.txt")
 	l.write("new.txt", "the team's\n")
-
-	// a second one, whose work conflicts
-	l.do("lead", &team.SpawnMember{Name: "dan", Agent: "claude", Isolation: team.Worktree})
-	if err := os.WriteFile(filepath.Join(place("dan"), "a.txt"), []byte("dan's\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	l.isolate("dan", "a.txt") // conflicts
 	l.write("a.txt", "somebody else's\n")
 	l.refused("Merge the branch cadre/demo@dan", "is open")
 	if s := l.desk.Team(); s.Status != team.TeamActive || coord.Worktree(l.folder, "eve") || coord.Worktree(l.folder, "dan") {
@@ -465,15 +449,10 @@ func TestHalfAWork(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.found()
-	l.do("lead", &team.SpawnMember{Name: "eve", Agent: "claude", Isolation: team.Worktree})
-	dir := filepath.Join(l.folder, "worktrees", "eve")
-	l.git("worktree", "add", "-q", "-b", "cadre/demo@eve", dir)
-	if err := os.WriteFile(filepath.Join(dir, "half.txt"), []byte("half\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	l.isolate("eve", "half.txt")
 	l.do(team.User, &team.ReportFailed{Member: "eve", Reason: "it died"})
 	l.refused("Merge the branch cadre/demo@eve", "is open")
-	if got := l.git("show", "cadre/demo@eve:half.txt"); got != "half" || l.commits() != 1 || coord.Worktree(l.folder, "eve") {
+	if got := l.git("show", "cadre/demo@eve:half.txt"); got != "eve's" || l.commits() != 1 || coord.Worktree(l.folder, "eve") {
 		t.Errorf("on her branch is %q", got)
 	}
 }

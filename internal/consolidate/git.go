@@ -163,9 +163,9 @@ func (r *repository) base(ctx context.Context, commit string) (string, error) {
 	return r.text(ctx, "hash-object", "-t", "tree", "--stdin") // of nothing: the empty tree
 }
 
-// follows reports whether the commit is HEAD, or one of those before it.
-func (r *repository) follows(ctx context.Context, commit, head string) (bool, error) {
-	if commit == head || head == "" {
+// follows reports whether the commit on that parent is HEAD, or one of those before it.
+func (r *repository) follows(ctx context.Context, commit, parent, head string) (bool, error) {
+	if commit == head || head == parent {
 		return commit == head, nil
 	}
 	_, err := r.text(ctx, "merge-base", "--is-ancestor", commit, head)

@@ -128,6 +128,8 @@ type lab struct {
 	folder  string // the team's
 	procs   *proc.Register
 	desk    *desk.Desk
+
+	isolated bool // a member has a worktree of its own
 }
 
 func newLab(t *testing.T) *lab {
@@ -196,6 +198,17 @@ func (l *lab) options() Options {
 func (l *lab) do(actor string, body team.Body) {
 	l.Helper()
 	if _, err := l.desk.Do(l.ctx, team.Command{Actor: actor, Body: body}); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// isolate adds a member with a worktree of its own, who has made a file there.
+func (l *lab) isolate(name, file string) {
+	l.Helper()
+	l.do("lead", &team.SpawnMember{Name: name, Agent: "claude", Isolation: team.Worktree})
+	dir := filepath.Join(l.folder, "worktrees", name)
+	l.git("worktree", "add", "-q", "-b", "cadre/demo@"+name, dir)
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(name+"'s\n"), 0o600); err != nil {
 		l.Fatal(err)
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"cadre/internal/worktree"
 )
 
-// stage puts the paths, as they are in the work tree, on top of the commit, by way of an index of our own, and returns the tree; "" when it is the
-// commit's own.
+// stage puts the paths, as they are in the work tree, on top of the commit, by way of an index of our own, and returns the tree.
 func (r *repository) stage(ctx context.Context, index, commit string, paths []string) (tree string, err error) {
 	if err := forget(index); err != nil {
 		return "", err
@@ -30,18 +29,7 @@ func (r *repository) stage(ctx context.Context, index, commit string, paths []st
 	if _, err := own.run(ctx, []byte(strings.Join(paths, "\x00")), "update-index", "-z", "--add", "--remove", "--replace", "--stdin"); err != nil {
 		return "", err
 	}
-	if tree, err = own.text(ctx, "write-tree"); err != nil {
-		return "", err
-	}
-	base, err := r.base(ctx, commit)
-	if err != nil {
-		return "", err
-	}
-	was, err := r.text(ctx, "rev-parse", base+"^{tree}")
-	if err != nil || was == tree {
-		return "", err
-	}
-	return tree, nil
+	return own.text(ctx, "write-tree")
 }
 
 // forget removes an index of ours, and what a git that was killed left of it.
@@ -99,9 +87,6 @@ func (r *repository) unstaged(ctx context.Context, index, commit, tree string) (
 	now, err := r.stage(ctx, index, commit, pathsOf(staged))
 	if err != nil || now == tree {
 		return nil, err
-	}
-	if now == "" {
-		return pathsOf(staged), nil
 	}
 	differ, err := r.changes(ctx, tree, now)
 	return pathsOf(differ), err
