@@ -131,8 +131,11 @@ func prepare(ctx context.Context, o Options) (w *work, done func(), err error) {
 	w = &work{Options: o}
 	done = func() {
 		if w.procs != nil {
-			w.procs.Close(context.WithoutCancel(ctx))
-			os.RemoveAll(filepath.Join(o.Dir, scratch))
+			if err := w.procs.Close(context.WithoutCancel(ctx)); err != nil { // the next one ends what is left, by its record
+				w.Log(err.Error())
+			} else {
+				os.RemoveAll(filepath.Join(o.Dir, scratch))
+			}
 		}
 		lock.Unlock()
 	}
