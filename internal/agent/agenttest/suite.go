@@ -408,7 +408,7 @@ func testErrors(t *testing.T, d Driver, p Program) {
 // A program that was killed in the middle of a turn goes on with its history; what it had not got is not there. So it does when it is killed again soon.
 func testKilled(t *testing.T, d Driver, p Program) {
 	b, s := d.bench(t, p, byPrompt(map[string][]Turn{
-		"one": {Say("The first turn is over.")}, "two": {d.Shell("touch began; sleep 1000"), Say("never")}, "three": {Say("I go on.")}, "four": {Say("Still I go on.")}}))
+		"one": {Say("The first turn is over.")}, "two": {d.Shell("touch began; sleep 1000"), Say("never")}, "three": {Say("I go on.")}, "four": {d.Shell("touch again; sleep 1000"), Say("never")}, "five": {Say("Still I go on.")}}))
 	b.Spec.Access.Mode = "bypassPermissions"
 	r := b.Start()
 	id := Next[agent.Started](r).Session
@@ -451,6 +451,8 @@ func testKilled(t *testing.T, d Driver, p Program) {
 	if n := req.Count("in between"); n > 1 || n == 1 != has[6] {
 		t.Errorf("the message that was on its way is there %d times, and the transcript is said to have %v", n, started.Seen)
 	}
+	again.Tell("p4", "do four")
+	b.WaitFile("again")
 	again.kill()
 	Next[agent.Ended](again)
 	b.Spec.Incarnation = 3
@@ -458,8 +460,8 @@ func testKilled(t *testing.T, d Driver, p Program) {
 	if started := Next[agent.Started](third); !started.Resumed || started.Session != id {
 		t.Errorf("the second time it goes on as %+v, not as %s", started, id)
 	}
-	third.Tell("p4", "do four")
-	req = s.WaitFor(t, "all of the history", func(r *Request) bool { return r.Has("do four") })
+	third.Tell("p5", "do five")
+	req = s.WaitFor(t, "all of the history", func(r *Request) bool { return r.Has("do five") })
 	for _, what := range []string{"The first turn is over.", "I go on."} {
 		if !strings.Contains(string(req.Raw), what) {
 			t.Errorf("of the history %q is gone:\n%s", what, s.Story())
