@@ -156,15 +156,15 @@ func TestPlanApproval(t *testing.T) {
 			request := regexp.MustCompile(`plan-\d+@ann`)
 			s = newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 				if who(r) == "lead" {
-					switch found := request.FindAllString(r.LastUser(), -1); {
+					switch open := unanswered(r, request, "RespondToPlan"); {
 					case reports(r):
 						return agenttest.Say("It is written.")
 					case r.Calls(r.Tool("SpawnTeammate")) == 0:
 						return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": teammate, "prompt": "Plan, then write.", "planApproval": true})
-					case len(found) > 0 && strings.Contains(r.LastUser(), "with tests") && !strings.Contains(r.Results(), "approved"):
-						return use(r, "RespondToPlan", map[string]any{"requestId": found[len(found)-1], "approve": true})
-					case len(found) > 0 && !strings.Contains(r.LastUser(), "with tests") && r.Calls(r.Tool("RespondToPlan")) == 0:
-						return use(r, "RespondToPlan", map[string]any{"requestId": found[len(found)-1], "approve": false, "feedback": "think of tests"})
+					case len(open) > 0 && r.Has("Write with tests."):
+						return use(r, "RespondToPlan", map[string]any{"requestId": open[0], "approve": true})
+					case len(open) > 0:
+						return use(r, "RespondToPlan", map[string]any{"requestId": open[0], "approve": false, "feedback": "think of tests"})
 					}
 					return agenttest.Say("I wait.")
 				}
@@ -317,12 +317,12 @@ func TestDelegateMode(t *testing.T) {
 func TestShutdownOfAgents(t *testing.T) {
 	request := regexp.MustCompile(`shutdown-\d+@[a-z]+`)
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
-		me, found := who(r), request.FindString(r.LastUser())
+		me, open := who(r), unanswered(r, request, "RespondToShutdown")
 		switch {
-		case found == "" && me == "hangs" && strings.Contains(r.LastUser(), "hang now"):
+		case len(open) == 0 && me == "hangs" && strings.Contains(r.LastUser(), "hang now"):
 			return agenttest.Use("Bash", map[string]any{"command": "trap '' TERM INT HUP; touch hangs; while true; do sleep 1; done", "description": "hang"})
-		case found != "" && (me == "agrees" || me == "refuses") && r.Calls(r.Tool("RespondToShutdown")) == 0:
-			return use(r, "RespondToShutdown", map[string]any{"requestId": found, "approve": me == "agrees", "reason": "because"})
+		case len(open) > 0 && (me == "agrees" || me == "refuses"):
+			return use(r, "RespondToShutdown", map[string]any{"requestId": open[0], "approve": me == "agrees", "reason": "because"})
 		}
 		return agenttest.Say("Yes?")
 	}, "claude")

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -130,6 +131,29 @@ func called(calls []agenttest.Call, tool string) (n int) {
 		}
 	}
 	return n
+}
+
+// unanswered are the requests of a kind, such as plan-1@ann, that the model was told of and did not answer with the tool. It is told of them wherever mail may stand: by a
+// prompt, behind the result of a tool, or while it works.
+func unanswered(r *agenttest.Request, kind *regexp.Regexp, tool string) (open []string) {
+	var answered []any
+	for _, m := range r.Messages {
+		for _, c := range m.Calls {
+			if c.Name == r.Tool(tool) {
+				answered = append(answered, c.Input["requestId"])
+			}
+		}
+		told := m.Text
+		for _, result := range m.Results {
+			told += "\n" + result.Text
+		}
+		for _, id := range kind.FindAllString(told, -1) {
+			if !slices.Contains(open, id) {
+				open = append(open, id)
+			}
+		}
+	}
+	return slices.DeleteFunc(open, func(id string) bool { return slices.Contains(answered, any(id)) })
 }
 
 // use calls one of the team's tools, by the name that the agent has for it.
