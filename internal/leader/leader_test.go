@@ -33,9 +33,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-const (
-	beat     = 20 // ms between two signs of life
-	patience = 10 * time.Second
+// patience bounds every wait for something that should happen soon. It is shorter than the time between two signs of life by default.
+const patience = 10 * time.Second
+
+var (
+	often = team.Timing{Beat: 20, LeadLost: 60_000, Stale: 3_600_000} // in milliseconds
+	usual = team.Timing{}
 )
 
 // place is a team on disk, whose lead is nobody's hosted session.
@@ -45,12 +48,12 @@ type place struct {
 	dir  string // the team's
 }
 
-func newPlace(t *testing.T) place {
+func newPlace(t *testing.T, timing team.Timing) place {
 	t.Helper()
 	p := place{t: t, home: home.Home{Root: t.TempDir()}}
 	var commands []team.Command
 	for _, body := range []team.Body{
-		&team.CreateTeam{TeamID: "demo-" + strings.ToLower(desk.NewID()), Name: "demo", Dir: "/", Timing: team.Timing{Beat: beat, LeadLost: 60_000, Stale: 3_600_000}},
+		&team.CreateTeam{TeamID: "demo-" + strings.ToLower(desk.NewID()), Name: "demo", Dir: "/", Timing: timing},
 		&team.SpawnMember{Name: "ann", Agent: team.External},
 	} {
 		commands = append(commands, team.Command{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: body})
@@ -218,7 +221,7 @@ func TestTake(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
+			p := newPlace(t, often)
 			d, log := p.desk(), &notes{}
 			if c.leads != "" {
 				p.do(d, &team.AttachLead{Session: c.leads})
@@ -248,7 +251,7 @@ func TestTake(t *testing.T) {
 	}
 	t.Run("skew is said", func(t *testing.T) {
 		t.Parallel()
-		p, log := newPlace(t), &notes{}
+		p, log := newPlace(t, often), &notes{}
 		d := p.desk()
 		p.do(d, &team.AttachLead{Session: "old"})
 		p.beaten(heartbeat.Beat{At: now(-2 * time.Hour), Session: "old", Machine: "elsewhere"})
@@ -264,7 +267,7 @@ func TestTake(t *testing.T) {
 // The user who leads by commands gives no signs of life, and is never lost.
 func TestAttach(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newPlace(t, often)
 	d := p.desk()
 	p.do(d, &team.AttachLead{Session: "old"})
 	p.beaten(heartbeat.Beat{At: time.Now().UnixMilli(), Session: "old", Machine: here(t)})
@@ -292,7 +295,7 @@ func TestAttach(t *testing.T) {
 // A lead gives signs of life while it is held, where no host does that for it; the last one stays, and the lead with it.
 func TestSignsOfLife(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newPlace(t, often)
 	d := p.desk()
 	quiet, err := leader.Take(t.Context(), leader.Options{Desk: d, Dir: p.dir, Session: "hosted"})
 	if err != nil {
@@ -320,7 +323,7 @@ func TestSignsOfLife(t *testing.T) {
 // Who lets go of the lead leaves it to the user, and nothing that looks like a session.
 func TestRelease(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newPlace(t, often)
 	d, log := p.desk(), &notes{}
 	l, err := leader.Take(t.Context(), leader.Options{Desk: d, Dir: p.dir, Session: "new", Beats: true, Log: log.log})
 	if err != nil {
@@ -352,12 +355,17 @@ func TestRelease(t *testing.T) {
 // Who had the lead hears that it was taken over, and then leaves alone what is not theirs any more.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newPlace(t, usual)
 	mine, theirs, log := p.desk(), p.desk(), &notes{}
 	first, err := leader.Take(t.Context(), leader.Options{Desk: mine, Dir: p.dir, Session: "first", Beats: true, Log: log.log})
 	if err != nil {
 		t.Fatal(err)
 	}
+	waits := func(session string) {
+		t.Helper()
+		eventually(t, session+" waits until its next sign of life is due", func() bool { b, _ := p.sign(); return b.Session == session && b.Count == 2 })
+	}
+	waits("first")
 	select {
 	case <-first.Lost():
 		t.Fatal("it is lost before anybody took it")
@@ -373,8 +381,11 @@ func TestTakenOver(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("who had the lead does not hear that it is gone")
 	}
+	waits("second")
 	first.Release(t.Context())
-	eventually(t, "the new lead gives signs of life", func() bool { b, there := p.sign(); return there && b.Session == "second" })
+	if b, there := p.sign(); !there || b.Session != "second" {
+		t.Errorf("%v: the last sign of life is %+v", there, b)
+	}
 	p.until(mine, "the second leads", func(now team.Team) bool { return now.LeadSession == "second" })
 	if all := p.attached(mine); !slices.Equal(all, []string{"first<", "second<first"}) || log.String() != "" {
 		t.Errorf("on record is %v, logged %q", all, log)
@@ -384,7 +395,7 @@ func TestTakenOver(t *testing.T) {
 // A lead that was taken for lost while its process lived is taken up again.
 func TestLostAndBack(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newPlace(t, usual)
 	d := p.desk()
 	l, err := leader.Take(t.Context(), leader.Options{Desk: d, Dir: p.dir, Session: "new", Beats: true})
 	if err != nil {
@@ -407,12 +418,7 @@ func TestLostAndBack(t *testing.T) {
 // Its end does not wait for the next sign of life.
 func TestCloseIsQuick(t *testing.T) {
 	t.Parallel()
-	p := place{t: t, home: home.Home{Root: t.TempDir()}}
-	create := team.Command{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/"}}
-	if err := p.home.Create("demo", []team.Command{create}); err != nil {
-		t.Fatal(err)
-	}
-	p.dir = filepath.Join(p.home.Root, "teams", "demo")
+	p := newPlace(t, usual)
 	l, err := leader.Take(t.Context(), leader.Options{Desk: p.desk(), Dir: p.dir, Session: "new", Beats: true})
 	if err != nil {
 		t.Fatal(err)

@@ -99,7 +99,7 @@ func (q *process) said(t *testing.T) string {
 // Of many processes one leads, for as long as it lives. When it is killed the next one does, at once and on record.
 func TestOneProcessLeads(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newPlace(t, often)
 	d := p.desk()
 	if leader.Lives(p.dir) {
 		t.Error("a lead lives before there is one")
@@ -160,7 +160,7 @@ func TestOneProcessLeads(t *testing.T) {
 // A living process that leads is overruled by the user, hears of it, and lets go of the lock.
 func TestLivingProcessIsOverruled(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newPlace(t, often)
 	d := p.desk()
 	q := p.start("old")
 	if said := q.said(t); said != "leads\n" {
