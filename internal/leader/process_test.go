@@ -19,6 +19,9 @@ import (
 	"cadre/internal/team"
 )
 
+// silent is the session of a process that gives no sign of life.
+const silent = "silent"
+
 // lead is what a process does that leads: it takes the lock, then the lead, says so, and gives the lead back when its input ends or it was taken over.
 func lead(root, session string) error {
 	ctx := context.Background()
@@ -40,7 +43,7 @@ func lead(root, session string) error {
 		return err
 	}
 	defer lock.Unlock()
-	l, err := leader.Take(ctx, leader.Options{Desk: d, Dir: dir, Session: session, Beats: true})
+	l, err := leader.Take(ctx, leader.Options{Desk: d, Dir: dir, Session: session, Beats: session != silent})
 	if err != nil {
 		return err
 	}
@@ -193,4 +196,21 @@ func TestLivingProcessIsOverruled(t *testing.T) {
 	}
 	// The last sign of life of the old one may have been under way.
 	eventually(t, "the new lead gives signs of life", func() bool { b, there := p.sign(); return there && b.Session == "new" })
+}
+
+// One that is killed when it has taken the lead, and before its first sign of life, is known to be gone as well.
+func TestDiedBeforeItsFirstSignOfLife(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, often)
+	q := p.start(silent)
+	if said := q.said(t); said != "leads\n" {
+		t.Fatalf("it says %q", said)
+	}
+	if err := q.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	q.Wait()
+	if said := p.start("next").said(t); said != "leads\n" {
+		t.Errorf("after the dead it says %q", said)
+	}
 }
