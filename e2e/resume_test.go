@@ -262,6 +262,30 @@ func TestTakeOver(t *testing.T) {
 		}
 		again.leave()
 	})
+	t.Run("a run on another machine", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		mark := mark()
+		p := w.start("run", w.write("team.yaml", strings.ReplaceAll(runFile, "MARK", mark)))
+		eventually(t, "the slow task runs", func() bool { return len(marked(t, mark)) > 0 })
+		first := w.leadSession()
+		p.everybody(mark)
+		b := heartbeat.Beat{Member: "lead", At: time.Now().UnixMilli(), Session: first, Machine: "elsewhere"}
+		if err := heartbeat.Of(filepath.Join(w.home, "teams", "demo")).Write(b); err != nil {
+			t.Fatal(err)
+		}
+		before := len(w.history("demo"))
+		if r := w.cadre("resume", "demo"); r.code != 1 || !strings.Contains(r.err, "Different lead detected. Coordinator override needed.") || strings.Contains(r.out, "goes on") {
+			t.Errorf("exit status %d: %s%s", r.code, r.out, r.err)
+		}
+		if after := len(w.history("demo")); after != before { // nobody's session was touched, nothing put back on the list
+			t.Errorf("who was refused made %d events", after-before)
+		}
+		w.write("go", "")
+		order(t, w.must("resume", "demo", "--take-over"), "3 of 3 tasks done")
+		noneLeft(t, mark)
+		w.tookOver(first)
+	})
 	t.Run("a session on another machine", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)

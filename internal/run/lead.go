@@ -16,7 +16,7 @@ import (
 )
 
 // Lead sees one team to its end, beside the host of its sessions: it asks a lead that is an agent for its report, dismisses the teammates, writes the
-// report and completes the team. Whoever has [Take]n the team may have one.
+// report and completes the team. Whoever has [Take]n the team may have one, and [Lead.Hold]s it while it works.
 type Lead struct {
 	Desk      *desk.Desk
 	Dir       string   // the team's folder; "" for a team in memory, whose lead nobody can miss
@@ -141,33 +141,37 @@ func replaced(s *team.State, name string) bool {
 	return ok
 }
 
+// Hold takes the lead until release is called. The context that it returns ends when another session has taken it over. Nothing is to be done for the team before:
+// whoever is refused has touched nothing.
+func (l *Lead) Hold(ctx context.Context) (_ context.Context, release func(), err error) {
+	if l.Dir == "" {
+		return ctx, func() {}, nil
+	}
+	held, err := leader.Take(ctx, leader.Options{Desk: l.Desk, Dir: l.Dir, Session: l.Session, Beats: !l.look().led, Log: l.Log})
+	if err != nil {
+		return ctx, nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-held.Lost():
+			cancel(reason(team.Conflict, "%v", leader.ErrTakenOver))
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel(nil)
+		watching.Wait()
+		leaving, done := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+		defer done()
+		held.Release(leaving)
+	}, nil
+}
+
 // Work leads until nothing more can happen. hosting is closed when the host of the team's sessions ends. short says why it ended early, the end of ctx
 // included; without a reason [Lead.Undone] tells what is left once the host has ended.
 func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if l.Dir != "" {
-		held, err := leader.Take(ctx, leader.Options{Desk: l.Desk, Dir: l.Dir, Session: l.Session, Beats: !l.look().led, Log: l.Log})
-		if err != nil {
-			return nil, err
-		}
-		defer func() {
-			leaving, done := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
-			defer done()
-			held.Release(leaving)
-		}()
-		var watching sync.WaitGroup
-		defer watching.Wait()
-		over := make(chan struct{})
-		defer close(over)
-		watching.Go(func() {
-			select {
-			case <-held.Lost():
-				cancel(reason(team.Conflict, "%v", leader.ErrTakenOver))
-			case <-over:
-			}
-		})
-	}
 	for {
 		if err := l.show(ctx); err != nil {
 			return stopped(ctx, err)

@@ -254,6 +254,13 @@ func timing(l teamfile.Liveness) team.Timing {
 
 // work runs the sessions and leads until nothing more can happen.
 func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
+	id := strings.ToLower(desk.NewID())
+	lead.Dir, lead.Session = a.dir, "run-"+id
+	ctx, release, err := lead.Hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	if a.Began != nil {
 		a.Began(a.desk.Team(), a.again)
 	}
@@ -269,7 +276,6 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 	if err := coord.Clear(ctx, hosts, a.Log); err != nil {
 		return nil, err
 	}
-	id := strings.ToLower(desk.NewID())
 	procs, err := coord.Enroll(hosts, id)
 	if err != nil {
 		return nil, err
@@ -281,7 +287,6 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 		defer close(hosting)
 		failure = host.Run(ctx)
 	}()
-	lead.Dir, lead.Session = a.dir, "run-"+id
 	short, err = lead.Work(ctx, hosting)
 	cancel()
 	<-hosting

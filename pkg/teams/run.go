@@ -59,7 +59,12 @@ func (t *Team) Run(ctx context.Context, r Report) (Result, error) {
 	defer leave()
 	l := t.runner(r)
 	l.Dir, l.Session = t.room.folder, "go-"+strings.ToLower(desk.NewID())
-	short, err := l.Work(ctx, t.hosting)
+	led, release, err := l.Hold(ctx)
+	if err != nil {
+		return Result{}, public(err)
+	}
+	short, err := l.Work(led, t.hosting)
+	release()
 	switch {
 	case errors.Is(err, run.ErrHostEnded) && t.failure != nil: // it is closed, so this is read after it was written
 		return Result{}, fmt.Errorf("the host of team %s has ended: %w", t.name, public(t.failure))
