@@ -13,7 +13,10 @@ import (
 	"cadre/internal/team"
 )
 
-const stale = time.Minute
+const (
+	stale = time.Minute
+	beat  = 20 // ms
+)
 
 // led is a team that session L1 leads, on that machine, and a folder for its signs of life.
 func led(t *testing.T, machine string) (*desk.Desk, heartbeat.Folder, leader.Options) {
