@@ -93,14 +93,19 @@ func (s *session) begin(ctx context.Context, started agent.Started) error {
 	s.child.Stop(ctx, proc.Ladder{Stdin: time.Second, Term: time.Second})
 	for range s.updates {
 	}
+	ended, exit := errors.Is(err, errEnded), proc.Exit{}
+	if ended {
+		exit, _ = s.child.Wait(ctx)
+		err = errors.New("claude ended at its start: " + exit.String())
+	}
 	words := strings.TrimSpace(s.stderr.String())
 	if words == "" {
 		words = err.Error()
 	}
 	kind := agent.KindOf(0, words)
-	if kind == agent.ProblemModel && errors.Is(err, errEnded) {
-		if exit, _ := s.child.Wait(ctx); exit.Signal != 0 { // somebody killed it
-			return errors.New("claude ended at its start: " + exit.String())
+	if kind == agent.ProblemModel && ended {
+		if exit.Signal != 0 { // somebody killed it
+			return err
 		}
 		kind = agent.ProblemMissing // it does not run here, whatever is tried
 	}
