@@ -31,7 +31,7 @@ type Bench struct {
 // NewBench makes a bench in the world, for a member ann that may write.
 func NewBench(t testing.TB, a agent.Agent, w World) *Bench {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 6*patience) // for several sessions, each of which has patience of its own
 	t.Cleanup(cancel)
 	procs, err := proc.Open(filepath.Join(t.TempDir(), "host"))
 	if err != nil {

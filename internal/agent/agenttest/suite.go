@@ -58,14 +58,16 @@ func (d Driver) bench(t *testing.T, p Program, script Script) (*Bench, *Server) 
 	return b, s
 }
 
-// byPrompt answers by the last thing that the model was told: a prompt with "do N" gets the turns of N, one after the other as results come in.
+// byPrompt answers by the last thing that the model was told: a prompt with "do N" gets the turns of N, one after the other as results come in. Several prompts may stand in
+// one message, the last at its end: so does one that was never answered.
 func byPrompt(turns map[string][]Turn) Script {
 	return func(r *Request) Turn {
 		last, n := "", 0
 		for _, m := range r.Messages {
+			at := -1
 			for key := range turns {
-				if m.Role == "user" && strings.Contains(m.Text, "do "+key) {
-					last, n = key, 0
+				if i := strings.LastIndex(m.Text, "do "+key); m.Role == "user" && i > at {
+					last, n, at = key, 0, i
 				}
 			}
 			if m.Role == "assistant" {
@@ -495,23 +497,26 @@ func testStop(t *testing.T, d Driver, p Program) {
 
 func testCannotStart(t *testing.T, d Driver, p Program) {
 	b, _ := d.bench(t, p, func(*Request) Turn { return Say("no") })
-	for name, change := range map[string]func(*agent.Spec){
-		"no such program":  func(s *agent.Spec) { s.Program = "/nowhere/agent" },
-		"it fails at once": func(s *agent.Spec) { s.Program = "/bin/false" },
-		"a wrong argument": func(s *agent.Spec) { s.Args = []string{"--no-such-argument-of-anybody"} },
+	for _, c := range []struct {
+		name   string
+		change func(*agent.Spec)
+		words  string
+	}{
+		{"no such program", func(s *agent.Spec) { s.Program = "/nowhere/agent" }, "/nowhere/agent"},
+		{"it fails at once", func(s *agent.Spec) { s.Program = "/bin/false" }, "exit status 1"},
+		{"a wrong argument", func(s *agent.Spec) { s.Args = []string{"--no-such-argument-of-anybody"} }, ""}, // gemini shows all that there are
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			spec := b.Spec
-			change(&spec)
+			c.change(&spec)
 			s, err := b.Agent.Start(b.Ctx, spec, nil)
 			var problem *agent.Problem
-			if !errors.As(err, &problem) || problem.Text == "" {
+			if !errors.As(err, &problem) || problem.Text == "" || !strings.Contains(problem.Text, c.words) {
 				t.Errorf("started with %v", err)
 			}
 			if s != nil && err == nil {
 				s.Stop(b.Ctx)
 			}
-			t.Log(err)
 		})
 	}
 	t.Run("it is killed at once", func(t *testing.T) { // by whoever is short of memory, say: it may be tried again
