@@ -21,8 +21,11 @@ import (
 // startTimeout bounds the time until the session is there; an agent that has to be waited for before it may resume has up to a minute for that.
 const startTimeout = 3 * time.Minute
 
-// endTimeout bounds the wait for the end of a program that does not answer as it should, for its own words about that.
-const endTimeout = time.Second
+// How long the end of a program is waited for, for its own words about that.
+const (
+	endTimeout   = time.Second     // when it does not answer as it should
+	breakTimeout = 5 * time.Second // when its connection broke, and it has nothing else to do
+)
 
 // session is one agent with one session of its protocol.
 type session struct {
@@ -211,9 +214,13 @@ func (s *session) fail(err error) error {
 	s.mu.Unlock()
 	if answer := (*sdk.RequestError)(nil); !errors.As(err, &answer) || answer.Code == internalError {
 		// A program that is ending breaks the connection first, and what it says of that comes a moment later.
+		patience := endTimeout
+		if broken(err) {
+			patience = breakTimeout
+		}
 		select {
 		case <-s.ctx.Done():
-		case <-time.After(endTimeout):
+		case <-time.After(patience):
 		}
 	}
 	gone := s.ctx.Err() != nil

@@ -71,11 +71,7 @@ func (s *session) start(p *post) {
 
 // cut reports whether an error is none of the agent's, but of a connection that breaks because the agent ends. What became of a prompt then, its transcript knows.
 func (s *session) cut(err error) bool {
-	answer := (*sdk.RequestError)(nil)
-	if !errors.As(err, &answer) || answer.Code != internalError {
-		return false
-	}
-	if data, ok := answer.Data.(map[string]any); !ok || len(data) != 1 || data["error"] == nil { // as the SDK says it
+	if !broken(err) {
 		return false
 	}
 	select {
@@ -83,9 +79,19 @@ func (s *session) cut(err error) bool {
 		return true
 	case <-s.ctx.Done():
 		return true
-	case <-time.After(endTimeout):
+	case <-time.After(breakTimeout):
 		return false
 	}
+}
+
+// broken reports whether an error is that of a connection that breaks, as the SDK says it.
+func broken(err error) bool {
+	answer := (*sdk.RequestError)(nil)
+	if !errors.As(err, &answer) || answer.Code != internalError {
+		return false
+	}
+	data, ok := answer.Data.(map[string]any)
+	return ok && len(data) == 1 && data["error"] != nil
 }
 
 // answered takes the answer to a prompt: the last one ends the turn.
