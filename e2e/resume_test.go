@@ -212,6 +212,34 @@ func TestResumeAfterDeath(t *testing.T) {
 	}
 }
 
+// Everybody goes on with the task that it held, also members without a session that could be resumed.
+func TestResumeGivesEachItsTask(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	mark := mark()
+	tasks := make([]team.CreateTask, 5)
+	for i := range tasks {
+		tasks[i].Run = hangOnce(mark)
+	}
+	w.shellTeam(len(tasks), tasks...)
+	host := w.start("host", "demo")
+	eventually(t, "everybody is at a task", func() bool { return len(w.lines("ran")) == len(tasks) })
+	owners := map[string]string{}
+	for i := range tasks {
+		id := fmt.Sprint(i + 1)
+		owners[id] = w.task(id).Owner
+	}
+	host.everybody(mark)
+	w.must("resume", "demo")
+	w.untilCompleted(len(tasks))
+	for id, owner := range owners {
+		if by := w.task(id).CompletedBy; by != owner {
+			t.Errorf("task %s was %s's, and %s did it", id, owner, by)
+		}
+	}
+	noneLeft(t, mark)
+}
+
 // The lead that lives is left alone, unless the user says otherwise. That is on record, and the one who had it ends.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()

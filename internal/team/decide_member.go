@@ -170,12 +170,8 @@ func (d *decision) detached(m *Member, e *MemberDetached) (ended bool) {
 		d.end(m, &MemberStopped{Member: m.Name, Reason: "shut down as asked: " + e.Reason}, true)
 		return true
 	}
-	for _, t := range d.holds(m.Name) {
-		if e.Fresh || m.Session != "" { // a session that goes on goes on with its task
-			d.releaseTo(m.Name, t, e.Reason)
-		} else {
-			d.release(t, e.Reason, true)
-		}
+	for _, t := range d.holds(m.Name) { // who goes on goes on with its task, whether or not its session is one that can be resumed
+		d.releaseTo(m.Name, t, e.Reason)
 	}
 	if e.Note == "" {
 		switch m.Status {
