@@ -60,6 +60,8 @@ func TestResumeRefuses(t *testing.T) {
 		t.Error("there is a team that relies on nothing")
 	}
 	w.refused(w.cadre("create", "other", "--fact", "go.mod"), 2, "there is no such file")
+	w.refused(w.cadre("create", "other", "--fact", "."), 2, "it is no regular file")
+	w.refused(w.cadre("resend", "quick"), 2, "needs 2 at least", "cadre resend --help")
 	w.refused(w.cadre("create", "other", "--liveness", "beet=1s"), 2, `no period "beet"; it has beat, blocked, leadLost`)
 	w.refused(w.cadre("create", "other", "--liveness", "beat=0s"), 2, "it is like 90s or 10m")
 	w.refused(w.cadre("create", "other", "--liveness", "beat=10m"), 2, "the periods of silence must be longer")
@@ -114,6 +116,8 @@ func TestResumeExamines(t *testing.T) {
 	order(t, w.must("facts", "demo"), "go.mod", "changed", "schema", "gone")
 	w.must("facts", "demo", "--record")
 	order(t, w.must("probe", "demo"), "✓ facts: 2, as they were")
+	order(t, w.must("facts", "demo"), "go.mod", "as it was", "schema", "not there, as was noted")
+	w.refused(w.cadre("reassign", "demo", "2", "ann"), 1, "bob works on task 2, and whether that session lives is not known; to take it from it: cadre reassign demo 2 ann --force")
 	w.write("db/schema.sql", "create table t;\n")
 	found := read[struct {
 		Facts []struct {
@@ -124,6 +128,17 @@ func TestResumeExamines(t *testing.T) {
 	if len(found.Facts) != 2 || found.Facts[0].Stale || !found.Facts[1].Stale {
 		t.Errorf("the facts are %+v", found.Facts)
 	}
+
+	if err := os.Remove(filepath.Join(w.dir, "go.mod")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(w.dir, "go.mod"), 0o600); err != nil { // whoever reads it waits for ever
+		t.Fatal(err)
+	}
+	order(t, w.must("probe", "demo"), "! facts stale: go.mod, schema", "1 of 2 tasks done")
+	order(t, w.must("facts", "demo"), "go.mod", "it is no regular file", "schema", "changed")
+	order(t, w.must("resume", "demo"), "! facts stale: go.mod, schema", "goes on")
+	w.refused(w.cadre("facts", "demo", "--record"), 2, "go.mod cannot be a fact", "it is no regular file")
 }
 
 // everybody kills the process with its leash and all that runs for it; nobody has a moment to take leave.

@@ -176,7 +176,7 @@ func (a *app) reassign(ctx context.Context, name, task, to, actor string, force 
 		}
 		i := slices.IndexFunc(found.Members, func(m resume.Member) bool { return m.Name == t.Owner })
 		if i >= 0 && found.Members[i].Life != resume.Offline && !force {
-			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s works on task %s and is %s; to take it from it: cadre reassign %s %s %s --force", t.Owner, task, found.Members[i].Life, name, task, to)}
+			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s works on task %s%s; to take it from it: cadre reassign %s %s %s --force", t.Owner, task, perhaps(found.Members[i]), name, task, to)}
 		}
 		if err := a.keepSavedOf(ctx, d, dir, t.Owner); err != nil {
 			return err
@@ -193,10 +193,21 @@ func (a *app) reassign(ctx context.Context, name, task, to, actor string, force 
 	return a.print(t, said("task %s is %s's now%s", task, to, what))
 }
 
+// perhaps is why a member that is not known to be offline has to be reckoned with.
+func perhaps(m resume.Member) string {
+	switch m.Life {
+	case resume.Outside:
+		return ", and whether that session lives is not known"
+	case resume.Unknown:
+		return ", and it is not known whether it lives: " + m.Why
+	}
+	return fmt.Sprintf(" and is %s", m.Life)
+}
+
 func (a *app) resendCommand() *cobra.Command {
 	var as string
 	c := &cobra.Command{
-		Use: "resend TEAM NAME [SEQ...]", Short: "Send messages again that were not delivered", Args: cobra.MinimumNArgs(2),
+		Use: "resend TEAM NAME [SEQ...]", Short: "Send messages again that were not delivered", Args: atLeast(2),
 		Long: "Send messages again that wait for a member: those that are late, or the ones named. They stay the same messages: a member that has\none already does not see it twice.",
 		RunE: func(c *cobra.Command, args []string) error {
 			body := &team.ResendMessages{Member: args[1]}
@@ -243,13 +254,13 @@ func (a *app) factsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if _, err := resume.Recorded(d.Team().Dir, []team.Fact{f}); err != nil {
+				if _, err := resume.Recorded(ctx, d.Team().Dir, []team.Fact{f}); err != nil {
 					return err
 				}
 				facts = append(slices.DeleteFunc(facts, func(old team.Fact) bool { return old.Name == f.Name }), f)
 			}
 			if record || len(add) > 0 {
-				if facts, err = resume.Facts(d.Team().Dir, facts); err != nil {
+				if facts, err = resume.Facts(ctx, d.Team().Dir, facts); err != nil {
 					return err
 				}
 				if _, err := d.Do(ctx, team.Command{Actor: a.actor(name, ""), Body: &team.RecordFacts{Facts: facts}}); err != nil {
@@ -267,14 +278,7 @@ func (a *app) factsCommand() *cobra.Command {
 				var table show.Table
 				table.Row("FACT", "STATE", "PATH")
 				for _, f := range found.Facts {
-					state := "as it was"
-					switch {
-					case f.Stale && f.Now == "":
-						state = "gone"
-					case f.Stale:
-						state = "changed"
-					}
-					table.Row(f.Name, state, f.Path)
+					table.Row(f.Name, f.State(), f.Path)
 				}
 				return table.Write(w)
 			})
@@ -286,7 +290,7 @@ func (a *app) factsCommand() *cobra.Command {
 }
 
 // factsOf reads facts, and takes note of them as they are now.
-func factsOf(dir string, args []string) (facts []team.Fact, err error) {
+func factsOf(ctx context.Context, dir string, args []string) (facts []team.Fact, err error) {
 	for _, arg := range args {
 		f, err := factOf(arg)
 		if err != nil {
@@ -294,7 +298,7 @@ func factsOf(dir string, args []string) (facts []team.Fact, err error) {
 		}
 		facts = append(facts, f)
 	}
-	return resume.Recorded(dir, facts)
+	return resume.Recorded(ctx, dir, facts)
 }
 
 // factOf reads NAME=PATH, or a path alone, which is its name too.

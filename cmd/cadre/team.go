@@ -41,7 +41,7 @@ func (a *app) createCommand() *cobra.Command {
 			if body.Timing, err = timing(liveness); err != nil {
 				return err
 			}
-			if body.Facts, err = factsOf(body.Dir, facts); err != nil {
+			if body.Facts, err = factsOf(c.Context(), body.Dir, facts); err != nil {
 				return err
 			}
 			body.Name = args[0]
@@ -101,6 +101,15 @@ func exactly(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != n {
 			return usage{fmt.Errorf("%d arguments where %q needs %d; see: %s --help", len(args), c.Use, n, c.CommandPath())}
+		}
+		return nil
+	}
+}
+
+func atLeast(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < n {
+			return usage{fmt.Errorf("%d arguments where %q needs %d at least; see: %s --help", len(args), c.Use, n, c.CommandPath())}
 		}
 		return nil
 	}

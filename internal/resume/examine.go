@@ -13,12 +13,7 @@ package resume
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,13 +52,6 @@ type Member struct {
 	Context  int64     `json:"context,omitempty"` // percent
 	Saved    bool      `json:"saved,omitempty"`   // work of it was saved while there was no lead
 	Session  string    `json:"session,omitempty"`
-}
-
-// Fact is what became of a file that everybody relies on.
-type Fact struct {
-	team.Fact
-	Now   string `json:"now"` // checksum; "" where the file is gone
-	Stale bool   `json:"stale"`
 }
 
 // Lead is who leads.
@@ -105,16 +93,6 @@ func (e *Examination) Count(l Life) (n int) {
 		}
 	}
 	return n
-}
-
-// Stale returns the names of the facts that changed.
-func (e *Examination) Stale() (names []string) {
-	for _, f := range e.Facts {
-		if f.Stale {
-			names = append(names, f.Name)
-		}
-	}
-	return names
 }
 
 // Refusal is why the team cannot be gone on with, and what to do instead; nil where it can. One in consolidation can, to the end of that.
@@ -170,11 +148,11 @@ func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Exa
 		e.member(dir, m, held[m.Name], now)
 	}
 	for _, f := range e.Team.Facts {
-		sum, err := Checksum(e.Team.Dir, f.Path)
-		if err != nil {
+		now := look(ctx, e.Team.Dir, f)
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		e.Facts = append(e.Facts, Fact{Fact: f, Now: sum, Stale: sum != f.SHA256})
+		e.Facts = append(e.Facts, now)
 	}
 	e.progress(took, ended)
 	return e, e.mail(ctx, d)
@@ -277,48 +255,4 @@ func (e *Examination) mail(ctx context.Context, d *desk.Desk) error {
 			return nil
 		}
 	}
-}
-
-// Checksum is the SHA-256 of the file, in hex; "" where there is none. A path that is not absolute is below dir.
-func Checksum(dir, path string) (string, error) {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// Recorded are the facts with their checksums as they are now. One that is to be relied on has to be there.
-func Recorded(dir string, facts []team.Fact) ([]team.Fact, error) {
-	now, err := Facts(dir, facts)
-	for _, f := range now {
-		if f.SHA256 == "" {
-			return nil, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot be a fact: there is no such file in %s", f.Path, dir)}
-		}
-	}
-	return now, err
-}
-
-// Facts are the facts with their checksums as they are now; that of a file that is gone is empty.
-func Facts(dir string, facts []team.Fact) ([]team.Fact, error) {
-	now := slices.Clone(facts)
-	for i := range now {
-		sum, err := Checksum(dir, now[i].Path)
-		if err != nil {
-			return nil, err
-		}
-		now[i].SHA256 = sum
-	}
-	return now, nil
 }

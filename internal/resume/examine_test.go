@@ -1,6 +1,7 @@
 package resume_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -365,18 +366,56 @@ func TestFacts(t *testing.T) {
 	if now := found.Facts[1].Now; now != sum("changed") {
 		t.Errorf("what changed is %q now", now)
 	}
-	now, err := resume.Facts(p.project, facts)
+	now, err := resume.Facts(t.Context(), p.project, facts)
 	if err != nil || now[1].SHA256 != sum("changed") || now[2].SHA256 != "" || facts[1].SHA256 != sum("before") {
 		t.Errorf("%v: taken note of are %+v", err, now)
 	}
-	if _, err := resume.Recorded(p.project, facts[:2]); err != nil {
+	if _, err := resume.Recorded(t.Context(), p.project, facts[:2]); err != nil {
 		t.Error(err)
 	}
-	if _, err := resume.Recorded(p.project, facts); team.CodeOf(err) != team.Invalid || err.Error() != "gone cannot be a fact: there is no such file in "+p.project {
+	if _, err := resume.Recorded(t.Context(), p.project, facts); team.CodeOf(err) != team.Invalid || err.Error() != "gone cannot be a fact: there is no such file in "+p.project {
 		t.Errorf("a fact that is nowhere: %v", err)
 	}
-	if _, err := resume.Checksum(p.project, "."); !errors.Is(err, syscall.EISDIR) {
-		t.Errorf("the checksum of a folder: %v", err)
+}
+
+// What is no regular file any more is a stale fact with a reason: a folder, a pipe that nobody writes to, a link to a device that never ends. Nothing waits for it.
+func TestFactsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	facts := []team.Fact{{Name: "folder", Path: "folder", SHA256: "1"}, {Name: "pipe", Path: "pipe", SHA256: "2"}, {Name: "zeros", Path: "zeros", SHA256: "3"}, {Name: "locked", Path: "locked/in", SHA256: "4"}}
+	p := newPlace(t, &team.RecordFacts{Facts: facts})
+	in := func(name string) string { return filepath.Join(p.project, name) }
+	err := errors.Join(os.Mkdir(in("folder"), 0o700), syscall.Mkfifo(in("pipe"), 0o600), os.Symlink("/dev/zero", in("zeros")), os.WriteFile(in("locked"), nil, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := p.examine(time.Hour)
+	if stale := found.Stale(); len(stale) != len(facts) {
+		t.Errorf("stale are %v", stale)
+	}
+	for i, why := range []string{"no regular file", "no regular file", "no regular file", "not a directory"} {
+		if f := found.Facts[i]; !strings.Contains(f.Why, why) || f.State() != f.Why {
+			t.Errorf("of %s it says %q", f.Name, f.Why)
+		}
+		if _, err := resume.Facts(t.Context(), p.project, facts[i:i+1]); team.CodeOf(err) != team.Invalid || !strings.Contains(err.Error(), facts[i].Name+" cannot be a fact") {
+			t.Errorf("it is taken note of %s: %v", facts[i].Name, err)
+		}
+	}
+}
+
+// Who has enough of waiting for the checksum of a large file is not kept.
+func TestChecksumEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 1<<40); err != nil {
+		t.Skip(err) // a disk without holes
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := resume.Checksum(ctx, "/", path); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -216,7 +216,7 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 	for _, one := range f.Facts {
 		facts = append(facts, team.Fact{Name: one.Name, Path: one.Path})
 	}
-	if facts, err = resume.Recorded(a.Dir, facts); err != nil {
+	if facts, err = resume.Recorded(ctx, a.Dir, facts); err != nil {
 		return nil, err
 	}
 	add := func(body team.Body) {
