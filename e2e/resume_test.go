@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cadre/internal/heartbeat"
+	"cadre/internal/leader"
 	"cadre/internal/team"
 )
 
@@ -283,6 +284,34 @@ func TestTakeOver(t *testing.T) {
 			t.Errorf("the tasks ran in the order %s", ran)
 		}
 		w.tookOver(first)
+	})
+	t.Run("nobody who is dead, by two at once", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.must("create", "demo", "--liveness", soon)
+		w.must("spawn", "demo", "eve", "--agent", "external")
+		lead := w.mcp("mcp", "--team", "demo")
+		first := w.leadSession()
+		lead.dies()
+		faster, err := leader.Claim(w.teamDir()) // the other resume
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := w.cadre("resume", "demo")
+		if r.code != 1 || strings.Contains(r.out+r.err, "and lives") {
+			t.Errorf("exit status %d, and %s lives:\n%s%s", r.code, first, r.out, r.err)
+		}
+		order(t, r.out+r.err, "! session "+first+" led it and is gone; another process is taking the lead", "Another process is taking the lead of team demo; to follow it")
+		if err := leader.Attach(t.Context(), leader.Options{Desk: w.desk("demo"), Dir: w.teamDir()}); err != nil {
+			t.Fatal(err)
+		}
+		if r := w.cadre("resume", "demo"); r.code != 1 || !strings.Contains(r.err, "You lead team demo, by another command") {
+			t.Errorf("exit status %d: %s", r.code, r.err)
+		}
+		if err := faster.Unlock(); err != nil {
+			t.Fatal(err)
+		}
+		w.must("resume", "demo")
 	})
 	t.Run("a session outside", func(t *testing.T) {
 		t.Parallel()

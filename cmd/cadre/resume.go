@@ -141,13 +141,11 @@ func (a *app) takeLead(ctx context.Context, d *desk.Desk, dir string, found *res
 		}
 		return lock, err
 	}
-	t := d.Team()
 	if !errors.Is(err, proc.ErrHeld) {
 		return nil, err
 	}
 	if !takeOver {
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("Different lead detected. Coordinator override needed. Session %s leads team %s and lives; to follow it: cadre log %s --follow; to take the lead from it: cadre resume %s --take-over",
-			t.LeadSession, t.Name, t.Name, t.Name)}
+		return nil, a.ledByOther(ctx, d, dir)
 	}
 	if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}}); err != nil {
 		return nil, err
@@ -161,10 +159,33 @@ func (a *app) takeLead(ctx context.Context, d *desk.Desk, dir string, found *res
 		}
 		select {
 		case <-waiting.Done():
+			t := d.Team()
 			return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the lead of team %s is yours, and the process that had it does not end; end it (cadre probe %s tells who lives), and try again", t.Name, t.Name)}
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// ledByOther is the refusal of the lead, which another process has, or is about to have: it may have been faster than we since the team was examined.
+func (a *app) ledByOther(ctx context.Context, d *desk.Desk, dir string) error {
+	if err := d.Refresh(ctx); err != nil {
+		return err
+	}
+	now, err := resume.Examine(ctx, d, dir, time.Now())
+	if err != nil {
+		return err
+	}
+	t := now.Team
+	who := fmt.Sprintf("Session %s leads team %s and lives", t.LeadSession, t.Name)
+	switch {
+	case t.LeadSession == team.User:
+		who = fmt.Sprintf("You lead team %s, by another command that is under way", t.Name)
+	case now.Lead.Taking || t.LeadSession == "":
+		who = fmt.Sprintf("Another process is taking the lead of team %s", t.Name)
+	case !now.Lead.Lives:
+		who = fmt.Sprintf("Another process led team %s a moment ago", t.Name)
+	}
+	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("Different lead detected. Coordinator override needed. %s; to follow it: cadre log %s --follow; to take the lead from it: cadre resume %s --take-over", who, t.Name, t.Name)}
 }
 
 // keepSaved keeps with their tasks what members saved while there was no lead, where no host that lives does that.
@@ -290,6 +311,8 @@ func writeExamination(w io.Writer, e *resume.Examination) error {
 		line(true, "no session leads it")
 	case l.Lives:
 		line(true, "session %s leads it, and lives", l.Session)
+	case l.Taking:
+		line(false, "session %s led it and is gone; another process is taking the lead", l.Session)
 	case l.Machine != "" && !l.Stale:
 		line(false, "session %s leads it on the machine %s; last seen %s", l.Session, l.Machine, show.Ago(now, l.LastSeen))
 	case l.Lost != 0:

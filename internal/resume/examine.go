@@ -13,7 +13,9 @@ package resume
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,6 +61,7 @@ type Lead struct {
 	Session  string    `json:"session,omitempty"`
 	LastSeen team.Time `json:"lastSeen,omitempty"`
 	Lives    bool      `json:"lives"`             // its process, on this machine
+	Taking   bool      `json:"taking,omitempty"`  // that is gone, and another one on this machine is about to lead
 	Machine  string    `json:"machine,omitempty"` // another one, where its process may live
 	Lost     team.Time `json:"lost,omitempty"`
 	Stale    bool      `json:"stale"` // another session may take the lead
@@ -163,7 +166,13 @@ func (e *Examination) lead(dir string, now time.Time) {
 	b, there := e.beats[t.Lead]
 	b = leader.LastBeat(t, b, there && !b.Unreadable)
 	e.Lead = Lead{Session: t.LeadSession, Lost: t.LeadLost, Lives: leader.Lives(dir), LastSeen: team.Time(b.At)}
-	if here, _ := os.Hostname(); b.Machine != here && !e.Lead.Lives {
+	here, _ := os.Hostname()
+	if e.Lead.Lives && b.Machine == here && b.Pid != 0 { // who is about to lead has the lock before that is on record
+		_, err := proc.StartTime(b.Pid)
+		e.Lead.Taking = errors.Is(err, fs.ErrNotExist)
+		e.Lead.Lives = !e.Lead.Taking
+	}
+	if b.Machine != here && !e.Lead.Lives {
 		e.Lead.Machine = b.Machine
 	}
 	silent, skewed := b.Age(now)
