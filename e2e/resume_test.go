@@ -188,6 +188,18 @@ func TestResumeAfterDeath(t *testing.T) {
 				w.t.Error("the host left nothing behind; a machine that was switched off would have")
 			}
 		}},
+		{name: "machine that lost the signs of life", dies: func(w *world, p *process, mark string) {
+			p.everybody(mark)
+			all, err := filepath.Glob(filepath.Join(w.teamDir(), "heartbeats", "*.json"))
+			if err != nil || len(all) == 0 {
+				w.t.Fatal(all, err)
+			}
+			for _, path := range all {
+				if err := os.Truncate(path, 0); err != nil {
+					w.t.Fatal(err)
+				}
+			}
+		}},
 		{name: "machine with a clock that was set back", dies: func(w *world, p *process, mark string) {
 			p.everybody(mark)
 			w.age(-24 * time.Hour)

@@ -95,6 +95,15 @@ func (p place) beaten(b heartbeat.Beat) {
 	}
 }
 
+// damaged leaves no more than that of the last sign of life of the lead.
+func (p place) damaged(text string) {
+	p.t.Helper()
+	p.beaten(heartbeat.Beat{})
+	if err := os.WriteFile(filepath.Join(p.dir, "heartbeats", team.DefaultLead+".json"), []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // sign is the last sign of life of the lead.
 func (p place) sign() (heartbeat.Beat, bool) {
 	p.t.Helper()
@@ -177,6 +186,7 @@ func TestTake(t *testing.T) {
 		name  string
 		leads string                      // before; "" for nobody
 		beats func(t *testing.T, p place) // signs of life; nil for none
+		here  bool                        // it took the lead on this machine
 		over  bool                        // with TakeOver
 		from  string                      // whom it is taken from, on record
 		code  team.Code                   // of the refusal
@@ -208,12 +218,11 @@ func TestTake(t *testing.T) {
 				p.beaten(heartbeat.Beat{At: now(24 * time.Hour), Session: "older", Machine: here(t)})
 			}},
 		{name: "one whose sign of life is damaged", leads: "old", code: team.Conflict, says: "Different lead detected",
-			beats: func(t *testing.T, p place) {
-				p.beaten(heartbeat.Beat{})
-				if err := os.WriteFile(filepath.Join(p.dir, "heartbeats", team.DefaultLead+".json"), []byte(`{"teammate_id":"le`), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}},
+			beats: func(t *testing.T, p place) { p.damaged(`{"teammate_id":"le`) }},
+		{name: "one whose process died here, and whose sign of life is damaged", leads: "old", here: true, from: "old",
+			beats: func(t *testing.T, p place) { p.damaged(`{"teammate_id":"le`) }},
+		{name: "one whose process died here, and whose sign of life the machine lost", leads: "old", here: true, from: "old",
+			beats: func(t *testing.T, p place) { p.damaged("") }},
 		{name: "one that lives elsewhere, on the user's word", leads: "old", over: true, from: "old",
 			beats: func(_ *testing.T, p place) {
 				p.beaten(heartbeat.Beat{At: now(0), Session: "old", Machine: "elsewhere"})
@@ -224,7 +233,11 @@ func TestTake(t *testing.T) {
 			p := newPlace(t, often)
 			d, log := p.desk(), &notes{}
 			if c.leads != "" {
-				p.do(d, &team.AttachLead{Session: c.leads})
+				attach := &team.AttachLead{Session: c.leads}
+				if c.here {
+					attach.Machine = here(t)
+				}
+				p.do(d, attach)
 			}
 			if c.beats != nil {
 				c.beats(t, p)
