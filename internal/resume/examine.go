@@ -111,10 +111,8 @@ func Refusal(t team.Team) error {
 	return nil
 }
 
-const (
-	lastMail   = 10
-	mailWindow = 512 // records that are read at first for the last messages
-)
+// near is how many records are read on from one message to the next one; what is farther away is looked for by itself.
+const near = 512
 
 // Examine looks at the team whose folder is dir.
 func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Examination, error) {
@@ -126,9 +124,10 @@ func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Exa
 	held := map[string]string{}
 	var members []team.Member
 	var took, ended int64
+	var mail []int64
 	d.View(func(s *team.State) {
 		e.Team, e.Seq, e.Messages, e.Held, e.Permissions = s.Team(), s.Seq(), s.MessageSeq(), s.HeldMessages(), s.Permissions()
-		members = s.Members()
+		members, mail = s.Members(), s.LastMail()
 		for _, status := range []team.TaskStatus{team.Pending, team.InProgress, team.Completed} {
 			e.Tasks[string(status)] = s.Count(status)
 		}
@@ -158,7 +157,7 @@ func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Exa
 		e.Facts = append(e.Facts, now)
 	}
 	e.progress(took, ended)
-	return e, e.mail(ctx, d)
+	return e, e.mail(ctx, d, mail)
 }
 
 func (e *Examination) lead(dir string, now time.Time) {
@@ -241,27 +240,34 @@ func (e *Examination) progress(took, ended int64) {
 	}
 }
 
-// mail finds the last messages, reading the history from its end.
-func (e *Examination) mail(ctx context.Context, d *desk.Desk) error {
-	want := int(min(e.Messages, lastMail))
-	for window := int64(mailWindow); ; window *= 8 {
-		since := max(0, e.Seq-window)
-		var found []team.Message
-		for r, err := range d.Read(ctx, since) {
+// mail finds the last messages in the history, where the state says that they are.
+func (e *Examination) mail(ctx context.Context, d *desk.Desk, at []int64) error {
+	at = slices.Compact(at)
+	for rest := len(at) + 1; len(at) > 0 && len(at) < rest; {
+		rest = len(at)
+		for r, err := range d.Read(ctx, at[0]-1) {
 			if err != nil {
 				return err
 			}
-			for _, event := range r.Events {
-				if sent, ok := event.(*team.MessageSent); ok {
-					m := sent.Message
-					m.SentAt = r.At
-					found = append(found, m)
-				}
+			if r.Seq == at[0] {
+				e.take(r)
+				at = at[1:]
+			}
+			if len(at) == 0 || at[0]-r.Seq > near {
+				break
 			}
 		}
-		if len(found) >= want || since == 0 {
-			e.Mail = slices.Clone(found[max(0, len(found)-lastMail):])
-			return nil
+	}
+	e.Mail = e.Mail[max(0, len(e.Mail)-team.RecentMail):] // of a record with many, those before are no more among the last
+	return nil
+}
+
+func (e *Examination) take(r *team.Record) {
+	for _, event := range r.Events {
+		if sent, ok := event.(*team.MessageSent); ok {
+			m := sent.Message
+			m.SentAt = r.At
+			e.Mail = append(e.Mail, m)
 		}
 	}
 }

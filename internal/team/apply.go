@@ -429,6 +429,8 @@ func (e *MessageSent) apply(s *State, r *Record) {
 	}
 	msg.SentAt = r.At
 	s.messageSeq = msg.Seq
+	s.lastMail = append(s.lastMail, r.Seq)
+	s.lastMail = slices.Delete(s.lastMail, 0, max(0, len(s.lastMail)-RecentMail))
 	to := msg.Recipients
 	if len(to) == 0 {
 		to = []string{msg.To}

@@ -9,11 +9,11 @@ import (
 )
 
 // AppendCheckpoint appends what a checkpoint keeps of the state, one JSON object without a line break, to buf: a snapshot without the ids of
-// commands, which mean nothing to another journal, and without the tasks that are completed or deleted. Those change no more, nearly, and are kept apart, so that
+// commands and the places of messages, which mean nothing to another journal, and without the tasks that are completed or deleted. Those change no more, nearly, and are kept apart, so that
 // a checkpoint does not grow with what is done.
 func AppendCheckpoint(buf []byte, s *State) []byte {
 	kept := *s
-	kept.recent = recent{}
+	kept.recent, kept.lastMail = recent{}, nil
 	kept.tasks = nil
 	for i := range s.tasks {
 		if s.tasks[i].Status.open() {

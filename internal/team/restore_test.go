@@ -91,10 +91,10 @@ func TestRestoredIsAsItWas(t *testing.T) {
 	})
 }
 
-// forgetful is a copy of the state that knows no commands.
+// forgetful is a copy of the state that knows no commands, and not where messages are.
 func forgetful(t fataler, s *State) *State {
 	again := reopened(t, s)
-	again.recent = recent{}
+	again.recent, again.lastMail = recent{}, nil
 	return again
 }
 

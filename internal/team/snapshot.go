@@ -44,6 +44,7 @@ func (s *State) fields(c *coder) {
 		}
 	}
 	c.int("messageSeq", &s.messageSeq)
+	c.ints("lastMail", &s.lastMail)
 	c.int("requestSeq", &s.requestSeq)
 	objects(c, "permissions", &s.permissions)
 	strikes := s.strikeList()

@@ -352,6 +352,7 @@ type State struct {
 	tasks       []Task   // the task with id n is tasks[n-1]
 	messages    map[int64]*Message
 	messageSeq  int64
+	lastMail    []int64 // seqs of the records with the last messages, one for each message
 	requestSeq  int64
 	permissions []Permission
 	strikes     map[string]int64 // rejections in a row, by what was rejected
@@ -430,6 +431,13 @@ func (s *State) Inbox(member string) []Message {
 
 // MessageSeq is the seq of the last message that was sent.
 func (s *State) MessageSeq() int64 { return s.messageSeq }
+
+// LastMail returns where the last messages are: for each of at most [RecentMail] of them the seq of its record, in order. A restored team has none of
+// before that.
+func (s *State) LastMail() []int64 { return slices.Clone(s.lastMail) }
+
+// RecentMail is of how many messages a team remembers where they are.
+const RecentMail = 10
 
 // Permissions returns the requests that wait for an answer.
 func (s *State) Permissions() []Permission { return slices.Clone(s.permissions) }
