@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -61,9 +62,17 @@ type Folder string
 // Of is the folder of the team whose own folder that is.
 func Of(teamDir string) Folder { return Folder(filepath.Join(teamDir, "heartbeats")) }
 
-const suffix = ".json"
+const (
+	suffix = ".json"
+	fresh  = ".new" // ends the names of files that are not in their place yet
+	// leftover is how much older than a beat such a file is whose writer was killed. One that is only slow gives its next beat again.
+	leftover = time.Minute
+)
 
-var written atomic.Int64 // beats of this process, for the names of files that are not in their place yet
+var (
+	written atomic.Int64 // beats of this process, for the names of those files
+	swept   sync.Map     // the folders into which this process has written
+)
 
 // Write puts the beat in place of the member's last one. A reader sees the one or the other whole.
 func (f Folder) Write(b Beat) error {
@@ -72,19 +81,40 @@ func (f Folder) Write(b Beat) error {
 		return err
 	}
 	path := filepath.Join(string(f), b.Member+suffix)
-	fresh := fmt.Sprintf("%s.%d-%d.new", path, os.Getpid(), written.Add(1)) // also beside one that has just lost the member
-	if err = os.WriteFile(fresh, append(data, '\n'), 0o600); errors.Is(err, fs.ErrNotExist) {
+	coming := fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), written.Add(1), fresh) // also beside one that has just lost the member
+	if err = os.WriteFile(coming, append(data, '\n'), 0o600); errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(string(f), 0o700); err == nil {
-			err = os.WriteFile(fresh, append(data, '\n'), 0o600)
+			err = os.WriteFile(coming, append(data, '\n'), 0o600)
 		}
 	}
 	if err == nil {
-		err = os.Rename(fresh, path)
+		err = os.Rename(coming, path)
 	}
 	if err != nil {
-		os.Remove(fresh)
+		os.Remove(coming)
+		return err
 	}
-	return err
+	if _, again := swept.LoadOrStore(f, true); !again {
+		f.sweep(path)
+	}
+	return nil
+}
+
+// sweep removes what killed writers left behind. How old that is, it sees by the clock of the disk: the beat at that path was written just now.
+func (f Folder) sweep(path string) {
+	now, err := os.Stat(path)
+	if err != nil {
+		return
+	}
+	entries, _ := os.ReadDir(string(f))
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), fresh) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && now.ModTime().Sub(info.ModTime()) > leftover {
+			os.Remove(filepath.Join(string(f), e.Name()))
+		}
+	}
 }
 
 // Forget removes the member's beat: its session has ended in good order.

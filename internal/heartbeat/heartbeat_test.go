@@ -3,6 +3,7 @@ package heartbeat_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -70,6 +71,34 @@ func TestReadersSeeWholeBeats(t *testing.T) {
 		last = b.Count
 	}
 	writing.Wait()
+}
+
+// What writers left behind that were killed between the two steps goes with the first beat of the next process; what one is at at the moment is let be.
+func TestLeftoversGo(t *testing.T) {
+	f := heartbeat.Of(t.TempDir())
+	if err := os.Mkdir(string(f), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, age := range map[string]time.Duration{"ann.json.7-1.new": 2 * time.Minute, "ann.json.9-2.new": 0, "bob.json.7-2.new": time.Hour} {
+		path, at := filepath.Join(string(f), name), time.Now().Add(-age)
+		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Write(heartbeat.Beat{Member: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(string(f))
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if err != nil || !slices.Equal(names, []string{"ann.json", "ann.json.9-2.new"}) {
+		t.Errorf("%v: there are %v", err, names)
+	}
 }
 
 func TestAge(t *testing.T) {
