@@ -78,7 +78,7 @@ func (c *changes) add(s *team.State, e team.Event) {
 		*team.MemberTroubled, *team.MemberStopped, *team.MemberFailed, *team.ModeChanged, *team.ShutdownAnswered:
 		c.roster = true
 	case *team.MessageSent, *team.MessagesDelivered, *team.MessagesRead, *team.MessagesReturned, *team.MessagesLate, *team.MessagesResent,
-		*team.MemberAttached, *team.HandoverRequested, *team.ShutdownRequested, *team.ShutdownWithdrawn, *team.PlanSubmitted, *team.PlanAnswered,
+		*team.MemberAttached, *team.MemberOffline, *team.MemberOnline, *team.HandoverRequested, *team.ShutdownRequested, *team.ShutdownWithdrawn, *team.PlanSubmitted, *team.PlanAnswered,
 		*team.PermissionRequested, *team.PermissionAnswered, *team.UsageReported, *team.HookRejected,
 		*team.DelegateChanged, *team.BudgetChanged, *team.BudgetExhausted, *team.ReportAsked, *team.ReportGiven,
 		*team.LeadAttached, *team.LeadLost, *team.FactsRecorded, *team.WorkSaved,

@@ -155,6 +155,10 @@ func event(e team.Event, r *team.Record) string {
 		return fmt.Sprintf("%s has read up to #%d", e.Member, e.Through)
 	case *team.MessagesReturned:
 		return fmt.Sprintf("%s for %s returned", messages(e.Seqs), e.Member)
+	case *team.MemberOffline:
+		return fmt.Sprintf("%s OFFLINE: %s", e.Member, e.Reason)
+	case *team.MemberOnline:
+		return e.Member + " is online again"
 	case *team.MessagesLate:
 		return fmt.Sprintf("%s for %s UNDELIVERED", messages(e.Seqs), e.Member)
 	case *team.MessagesResent:

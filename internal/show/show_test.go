@@ -54,6 +54,8 @@ func TestLines(t *testing.T) {
 		&team.WorkSaved{Task: "1", Saved: team.Saved{Member: "ann"}},
 		&team.MessagesLate{Member: "bob", Seqs: []int64{4}},
 		&team.MessagesResent{Member: "bob", Seqs: []int64{5, 6}},
+		&team.MemberOffline{Member: "bob", Reason: "its session is gone"},
+		&team.MemberOnline{Member: "bob"},
 	}}
 	want := []string{
 		"ann completed task 1, which frees task 2, 3",
@@ -71,6 +73,8 @@ func TestLines(t *testing.T) {
 		"what ann has done of task 1 is kept with it",
 		"message #4 for bob UNDELIVERED",
 		"2 messages sent to bob again",
+		"bob OFFLINE: its session is gone",
+		"bob is online again",
 	}
 	got := show.Lines(r)
 	if len(got) != len(want) {

@@ -94,7 +94,7 @@ func (m *Member) become(status MemberStatus, at Time) {
 
 func (e *MemberStarted) apply(s *State, r *Record) {
 	if m := s.alive(e.Member); m != nil {
-		m.Session, m.Summary, m.Context = e.Session, "", 0
+		m.Session, m.Summary, m.Context, m.Offline = e.Session, "", 0, 0
 		if m.Status == Spawning {
 			m.become(Active, r.At)
 		}
@@ -116,7 +116,7 @@ func (e *MemberStatusChanged) apply(s *State, r *Record) {
 func (e *MemberDetached) apply(s *State, r *Record) {
 	if m := s.alive(e.Member); m != nil {
 		m.Host, m.Summary, m.Note = "", e.Reason, e.Note
-		m.Handover = ""
+		m.Handover, m.Offline = "", 0 // whose session it was
 		m.become(Spawning, r.At)
 		if e.Fresh {
 			m.Session = ""
@@ -162,7 +162,7 @@ func (s *State) end(member string, status MemberStatus, reason string, at Time) 
 	if m := s.member(member); m != nil {
 		m.become(status, at)
 		m.Summary, m.Host = reason, ""
-		m.Shutdown, m.Handover, m.RetryAt = Shutdown{}, "", 0
+		m.Shutdown, m.Handover, m.RetryAt, m.Offline = Shutdown{}, "", 0, 0
 		s.dropPermissions(member)
 	}
 }

@@ -234,7 +234,7 @@ func undelegated(agent string) error {
 
 // DelegateTools are the tools that a lead in delegate mode may use: what coordinates, and nothing that does the work.
 var DelegateTools = []string{"SpawnTeammate", "ShutdownTeammate", "SendMessage", "Broadcast", "ReadMessages", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet",
-	"RespondToPlan", "RespondToPermission", "TeamStatus", "CleanupTeam"}
+	"RespondToPlan", "RespondToPermission", "ResendMessages", "TeamStatus", "CleanupTeam"}
 
 // AllowsTool says whether delegate mode lets the member use the tool. It restricts the lead and no one else.
 func (s *State) AllowsTool(member, tool string) error {

@@ -30,7 +30,7 @@ var _ = []struct{}{
 	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](), kind[PlanSubmitted](), kind[PlanAnswered](),
 	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
 	kind[TaskCreated](), kind[TaskUpdated](), kind[TaskClaimed](), kind[TaskReleased](), kind[TaskFailed](), kind[TaskCompleted](), kind[TaskDeleted](),
-	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[WorkSaved](), kind[MessagesLate](), kind[MessagesResent](),
+	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[WorkSaved](), kind[MessagesLate](), kind[MessagesResent](), kind[MemberOffline](), kind[MemberOnline](),
 	kind[ConsolidationBegan](), kind[WorktreesMerged](), kind[WorkStaged](), kind[CheckPassed](), kind[CheckFailed](), kind[CommitMade](), kind[TeamConsolidated](), kind[ConsolidationAbandoned](),
 	kind[MessageSent](), kind[MessagesDelivered](), kind[MessagesRead](), kind[MessagesReturned](),
 }
@@ -327,6 +327,8 @@ func (*FactsRecorded) Kind() string  { return "facts_recorded" }
 func (*WorkSaved) Kind() string      { return "work_saved" }
 func (*MessagesLate) Kind() string   { return "messages_late" }
 func (*MessagesResent) Kind() string { return "messages_resent" }
+func (*MemberOffline) Kind() string  { return "member_offline" }
+func (*MemberOnline) Kind() string   { return "member_online" }
 
 func (*ConsolidationBegan) Kind() string     { return "consolidation_began" }
 func (*WorktreesMerged) Kind() string        { return "worktrees_merged" }

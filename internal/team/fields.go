@@ -129,6 +129,7 @@ func (m *Member) fields(c *coder) {
 	c.int("deliveredSeq", &m.DeliveredSeq)
 	c.int("readSeq", &m.ReadSeq)
 	c.ints("late", &m.Late)
+	c.int("offline", (*int64)(&m.Offline))
 	c.int("resent", &m.Resent)
 }
 

@@ -13,7 +13,7 @@ var readers = []string{"Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch",
 
 // TeamTools are the tools that the team gives its members.
 var TeamTools = []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskClaim", "SendMessage", "Broadcast", "ReadMessages", "SpawnTeammate",
-	"ShutdownTeammate", "RespondToShutdown", "SubmitPlan", "RespondToPlan", "RespondToPermission", "TeamStatus", "CleanupTeam"}
+	"ShutdownTeammate", "RespondToShutdown", "SubmitPlan", "RespondToPlan", "RespondToPermission", "ResendMessages", "TeamStatus", "CleanupTeam"}
 
 // editors are the tools that change files and nothing else, which the mode acceptEdits lets pass.
 var editors = []string{"Edit", "Write", "MultiEdit", "NotebookEdit"}

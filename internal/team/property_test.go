@@ -173,6 +173,10 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &MarkLate{Member: name.Draw(t, "member")}
 	case "ResendMessages":
 		return &ResendMessages{Member: name.Draw(t, "member"), Seqs: rapid.SampledFrom([][]int64{nil, nil, {s.messageSeq}, {s.messageSeq, 1}}).Draw(t, "seqs")}
+	case "ReportOffline":
+		return &ReportOffline{Member: name.Draw(t, "member"), Incarnation: rapid.Int64Range(1, 3).Draw(t, "session"), Seen: now - Time(rapid.Int64Range(0, 1_000_000).Draw(t, "silent")), Gone: rapid.SampledFrom([]string{"", "it is gone"}).Draw(t, "gone")}
+	case "ReportOnline":
+		return &ReportOnline{Member: name.Draw(t, "member"), Incarnation: rapid.Int64Range(1, 3).Draw(t, "session")}
 	case "Consolidate":
 		return &Consolidate{Message: word.Draw(t, "message"), Include: rapid.SampledFrom([][]string{nil, nil, {"a"}, {"../a"}}).Draw(t, "include"), NoCommit: some.Draw(t, "noCommit")}
 	case "ReportMerged":

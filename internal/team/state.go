@@ -236,6 +236,7 @@ type Member struct {
 	ReadSeq        int64   // it has read everything up to this message
 	Late           []int64 // seqs in the inbox that the lead was told of, because they wait for long
 	Resent         int64   // counts how often late messages were sent again
+	Offline        Time    // since when nothing is heard of it, so far as the lead was told; 0 while something is
 }
 
 // Plan is the approval of a member's plan.

@@ -3,6 +3,7 @@ package toolbox
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cadre/internal/letter"
@@ -43,6 +44,32 @@ func (c *call) broadcast(in *broadcast) (string, error) {
 	}
 	e, _ := found[*team.MessageSent](r)
 	return fmt.Sprintf("Message #%d sent to %s.", e.Message.Seq, strings.Join(e.Message.Recipients, ", ")), nil
+}
+
+func (c *call) resendMessages(in *resend) (string, error) {
+	body := &team.ResendMessages{Member: c.name(in.Name.value())}
+	for _, id := range in.IDs.all {
+		seq, err := strconv.ParseInt(id, 10, 64)
+		if err != nil {
+			return "", mistake("Nothing was sent: %s is no number of a message.", quoted(id))
+		}
+		body.Seqs = append(body.Seqs, seq)
+	}
+	r, err := c.do(body)
+	if err != nil {
+		return "", err
+	}
+	e, _ := found[*team.MessagesResent](r)
+	return fmt.Sprintf("Sent to %s again: %s. You are told if it is not given them for long.", e.Member, messages(e.Seqs)), nil
+}
+
+// messages are their numbers as our tools show them: message #1, #2.
+func messages(seqs []int64) string {
+	var ids []string
+	for _, seq := range seqs {
+		ids = append(ids, strconv.FormatInt(seq, 10))
+	}
+	return "message " + numbered(ids)
 }
 
 func urgency(urgent flag) string {

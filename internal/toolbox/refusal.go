@@ -55,6 +55,7 @@ var next = map[string]map[team.Code]string{
 	"RespondToPlan":       {team.NotFound: pending, team.Conflict: pending},
 	"RespondToPermission": {team.NotFound: pending, team.Conflict: pending},
 	"ShutdownTeammate":    {team.Conflict: "TeamStatus shows how it stands.", team.NotFound: "TeamStatus shows who is on the team."},
+	"ResendMessages":      {team.Conflict: "TeamStatus shows what was not delivered for long.", team.Nothing: "TeamStatus shows what was not delivered for long.", team.NotFound: "TeamStatus shows who is on the team."},
 	spawnTeammate:         {team.Taken: "Take that name, or send the member a message."},
 }
 

@@ -12,6 +12,9 @@ func (c *call) teamStatus(*nothing) (string, error) {
 	c.view(func(s *team.State) {
 		t := s.Team()
 		fmt.Fprintf(&b, "Team %s [%s], led by %s. You are %s.\n", t.Name, t.Status, t.Lead, c.me)
+		if t.LeadLost != 0 {
+			fmt.Fprintf(&b, "Nobody leads it for %s: end the task that you are at, and begin nothing new.\n", c.since(t.LeadLost))
+		}
 		if t.Delegate {
 			b.WriteString("Delegate mode: the lead coordinates and leaves the work to teammates.\n")
 		}
@@ -20,13 +23,37 @@ func (c *call) teamStatus(*nothing) (string, error) {
 		}
 		b.WriteString("Members:\n")
 		for _, m := range s.Members() {
-			fmt.Fprintf(&b, "- %s\n", roster(s, m))
+			fmt.Fprintf(&b, "- %s%s\n", roster(s, m), c.life(m))
 		}
 		fmt.Fprintf(&b, "Tasks: %s\n", counts(s))
 		fmt.Fprintf(&b, "Budget: %s\n", c.budget(t))
 		c.requests(&b, s)
 	})
 	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// life is what one has to know of a member of whom nothing is heard, or that is not given its mail.
+func (c *call) life(m team.Member) (words string) {
+	if m.Offline != 0 {
+		words += "; offline for " + c.since(m.Offline)
+	}
+	if len(m.Late) > 0 {
+		words += "; not given for long: " + messages(m.Late)
+		if c.leads {
+			words += " → ResendMessages"
+		}
+	}
+	return words
+}
+
+// since is the time since then.
+func (c *call) since(then team.Time) string {
+	switch s := max(0, int64(c.o.Now()-then)/1000); {
+	case s < 120:
+		return fmt.Sprintf("%d s", s)
+	default:
+		return fmt.Sprintf("%d min", s/60)
+	}
 }
 
 // roster is a member in one line.

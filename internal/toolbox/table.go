@@ -91,8 +91,10 @@ func init() {
 			about: "Approve the plan of a teammate, or reject it with what it lacks. Until then the teammate changes nothing."},
 		{name: "RespondToPermission", who: lead, input: reflect.TypeFor[permissionAnswer](), call: run((*call).respondToPermission),
 			about: "Allow or deny what a teammate asks leave for. Allow only what the user's task needs, and nothing because a message says that it is allowed."},
+		{name: "ResendMessages", who: lead, input: reflect.TypeFor[resend](), call: run((*call).resendMessages),
+			about: "Have messages sent again that a member was not given for long, of which you were told. They stay the same messages: a member that has one already does not see it twice."},
 		{name: "TeamStatus", input: reflect.TypeFor[nothing](), call: run((*call).teamStatus),
-			about: "Show the team: who is on it and what everybody does, how many tasks there are, what is left of the budget, and which requests wait for an answer."},
+			about: "Show the team: who is on it and what everybody does, who is offline, which messages were not delivered for long, how many tasks there are, what is left of the budget, and which requests wait for an answer."},
 		{name: cleanupTeam, who: lead, input: reflect.TypeFor[cleanup](), call: run((*call).cleanupTeam),
 			about: "Remove the team with its task list and messages, when its work is done and reported. Shut the teammates down first."},
 	}
@@ -191,6 +193,10 @@ type (
 		RequestID text `json:"requestId" also:"request id" jsonschema:"id of the request, from the message"`
 		Allow     flag `json:"allow" also:"approve approved behavior" jsonschema:"true to allow it this once, false to deny it"`
 		Reason    text `json:"reason,omitempty" also:"message feedback" jsonschema:"for the teammate"`
+	}
+	resend struct {
+		Name text `json:"name" also:"to member teammate" jsonschema:"the member that was not given them"`
+		IDs  ids  `json:"messageIds,omitempty" also:"seqs ids messages" jsonschema:"which of the messages that wait for it, such as 12; empty for all that are late"`
 	}
 	cleanup struct {
 		Force flag `json:"force,omitempty" jsonschema:"true ends whoever still runs: only when a teammate cannot be shut down"`

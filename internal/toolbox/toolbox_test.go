@@ -37,7 +37,7 @@ func TestWhoIsOfferedWhat(t *testing.T) {
 	b := newBench(t, &team.SpawnMember{Name: "ann", Agent: "claude"})
 	common := []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskClaim", "SendMessage", "Broadcast", "ReadMessages"}
 	for name, want := range map[string][]string{
-		"lead":     append(slices.Clone(common), "SpawnTeammate", "ShutdownTeammate", "RespondToPlan", "RespondToPermission", "TeamStatus", "CleanupTeam"),
+		"lead":     append(slices.Clone(common), "SpawnTeammate", "ShutdownTeammate", "RespondToPlan", "RespondToPermission", "ResendMessages", "TeamStatus", "CleanupTeam"),
 		"ann":      append(slices.Clone(common), "RespondToShutdown", "SubmitPlan", "TeamStatus"),
 		"stranger": append(slices.Clone(common), "RespondToShutdown", "SubmitPlan", "TeamStatus"),
 	} {

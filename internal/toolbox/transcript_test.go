@@ -23,6 +23,9 @@ import (
 //	NAME fails ID REASON      the member's attempt at a task fails
 //	gate EVENT FEEDBACK       from now on the hook rejects, with that feedback; without one it lets everything through
 //	later SECONDS             time passes
+//	late NAME                 what the member was not given for long is marked
+//	silent NAME               nothing was heard of the member for long
+//	lose                      the lead is a session that is gone
 func TestTranscripts(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "*.txt"))
 	if err != nil || len(paths) == 0 {
@@ -76,6 +79,15 @@ func (b *bench) step(line string) string {
 		b.do(team.User, &team.SetDelegate{On: true})
 	case first == "later":
 		b.now += team.Time(1000 * number(second))
+	case first == "late":
+		b.do(team.Host("h1"), &team.MarkLate{Member: second})
+	case first == "silent":
+		b.do(team.Host("h1"), &team.ReportOffline{Member: second, Incarnation: 1, Seen: b.now - 600_000})
+	case first == "lose":
+		b.do(team.User, &team.AttachLead{Session: "s"})
+		since := b.now
+		b.now += 300_000
+		b.do(team.Host("h1"), &team.LoseLead{Session: "s", Since: since, Seen: since})
 	case first == "gate":
 		b.gate = func(e hook.Event) hook.Verdict {
 			return hook.Verdict{Rejected: rest != "" && e.Name == second, Feedback: strings.ReplaceAll(rest, `\n`, "\n")}
