@@ -19,6 +19,7 @@ import (
 	"cadre/internal/desk"
 	"cadre/internal/leader"
 	"cadre/internal/letter"
+	"cadre/internal/lookout"
 	"cadre/internal/mcpserver"
 	"cadre/internal/proc"
 	"cadre/internal/team"
@@ -96,8 +97,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 	case m.Agent != team.External:
 		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is a session of %s that cadre runs; spawn a member with --agent external to be that one", as, m.Agent)}
 	}
-	// Of two sessions that are one member each would get a part of its mail.
-	present, err := proc.NewLock(filepath.Join(dir, "present-"+as+".lock"))
+	present, err := proc.NewLock(lookout.Presence(dir, as))
 	if errors.Is(err, proc.ErrHeld) {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("another session is %s in team %s already; end that one, or be another member: cadre spawn %s NAME --agent external, and cadre mcp --team %s --as NAME", as, name, name, name)}
 	}
@@ -113,6 +113,11 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 		defer release()
 		ctx = leading
 	}
+	keeping, takeLeave := context.WithCancel(ctx)
+	var kept sync.WaitGroup
+	kept.Go(func() { lookout.Keep(keeping, lookout.Options{Desk: d, Dir: dir, Member: as, Log: a.note}) })
+	defer kept.Wait()
+	defer takeLeave()
 	box := &outsider{app: a, desk: d, name: name, member: as}
 	tools := toolbox.New(toolbox.Options{Desk: box, Member: as, Now: desk.Now, Refresh: d.Refresh, Mail: box.mail, Agents: func() []string { return append(drivers.Offers(""), team.External) },
 		Spawned: func(ctx context.Context, member string) error {

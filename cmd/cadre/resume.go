@@ -91,7 +91,7 @@ func (a *app) resume(ctx context.Context, name string, takeOver bool) error {
 	}
 	lead, _ := memberOf(d, t.Lead)
 	byHand := t.Origin == "" && lead.Agent == team.External
-	if byHand && !takeOver && found.Lead.Lives && found.Count(resume.Offline)+found.Count(resume.Resting) > 0 && !coord.Hosted(filepath.Join(dir, "hosts")) {
+	if byHand && !takeOver && found.Lead.Lives && found.Hostless() && !coord.Hosted(filepath.Join(dir, "hosts")) {
 		if err := rehost(ctx, d, dir); err != nil || a.json {
 			return err
 		}

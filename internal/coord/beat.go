@@ -8,25 +8,25 @@ import (
 	"time"
 
 	"cadre/internal/heartbeat"
+	"cadre/internal/lookout"
 	"cadre/internal/team"
 )
 
-// pulse is what a host knows of signs of life: those that it gives for its members, and those of who leads.
+// pulse is what a host knows of signs of life: those that it gives for its members, and those of everybody else.
 type pulse struct {
 	beats   heartbeat.Folder
 	machine string
 	count   int64
 	next    time.Time
-	lead    heartbeat.Watch
-	skewed  bool // a warning was given
+	others  lookout.Lookout
 }
 
 func newPulse(teamDir string) *pulse {
 	machine, _ := os.Hostname() // for people; without it the rest still tells
-	return &pulse{beats: heartbeat.Of(teamDir), machine: machine}
+	return &pulse{beats: heartbeat.Of(teamDir), machine: machine, others: lookout.Lookout{Dir: teamDir}}
 }
 
-// beat gives a sign of life for each member that has a session here, and looks for one of the lead, each time that it is due. It returns when to
+// beat gives a sign of life for each member that has a session here, and looks for those of the others, each time that it is due. It returns when to
 // call it again.
 func (h *Host) beat(ctx context.Context) time.Duration {
 	p := h.pulse
@@ -35,12 +35,13 @@ func (h *Host) beat(ctx context.Context) time.Duration {
 		return wait
 	}
 	var (
-		t     team.Team
-		beats []heartbeat.Beat
+		t      team.Team
+		others []team.Member
+		beats  []heartbeat.Beat
 	)
 	p.count++
 	h.Desk.View(func(s *team.State) {
-		t = s.Team()
+		t, others = s.Team(), s.Members()
 		for name, seat := range h.seats {
 			if m, ok := s.Member(name); ok && m.Incarnation == seat.incarnation {
 				beats = append(beats, h.sign(s, m, now))
@@ -54,8 +55,7 @@ func (h *Host) beat(ctx context.Context) time.Duration {
 		}
 	}
 	p.next = now.Add(every)
-	p.lead.Every = every
-	h.lookForLead(ctx, t, now)
+	p.others.Look(ctx, now, t, others, func(member string) bool { return h.seats[member] != nil })
 	return every
 }
 
@@ -72,34 +72,6 @@ func (h *Host) sign(s *team.State, m team.Member, now time.Time) heartbeat.Beat 
 		b.Session = t.LeadSession
 	}
 	return b
-}
-
-// lookForLead records that the lead is lost when it has been silent for too long.
-func (h *Host) lookForLead(ctx context.Context, t team.Team, now time.Time) {
-	if t.LeadSession == "" || t.LeadSession == team.User || t.LeadLost != 0 || h.seats[t.Lead] != nil {
-		return
-	}
-	b, there, err := h.pulse.beats.Of(t.Lead)
-	if err != nil {
-		h.Log("no look at the lead: " + err.Error())
-		return
-	}
-	if !there || b.Session != t.LeadSession {
-		b = heartbeat.Beat{Member: t.Lead, At: int64(t.LeadSince)} // it took the lead, and was not heard of since
-	}
-	silent, skewed := h.pulse.lead.Look(now, b, true)
-	if skewed != h.pulse.skewed {
-		if h.pulse.skewed = skewed; skewed {
-			h.Log(fmt.Sprintf("clock skew: the last sign of life of %s is of %s, and here it is %s; times are not trusted until that ends", t.Lead,
-				time.UnixMilli(b.At).UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)))
-		}
-	}
-	if silent < time.Duration(t.Timing.OrDefaults().LeadLost)*time.Millisecond {
-		return
-	}
-	if err := h.do(ctx, &team.LoseLead{Session: t.LeadSession, Since: t.LeadSince, Seen: team.Time(now.Add(-silent).UnixMilli())}, 0); err != nil {
-		h.Log("not recorded that the lead is lost: " + err.Error())
-	}
 }
 
 // teamDir is the folder of the team.

@@ -151,7 +151,10 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	return &Host{Options: o, kept: func() {}, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{}, ended: make(chan *seat), over: make(chan struct{})}
+	h := &Host{Options: o, kept: func() {}, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{}, ended: make(chan *seat), over: make(chan struct{})}
+	h.pulse.others.Log = h.Log
+	h.pulse.others.Do = func(ctx context.Context, body team.Body) error { return h.do(ctx, body, 0) }
+	return h
 }
 
 // Run makes wants true until ctx ends, the team has ended, or with UntilIdle no session is left. Its error says why it could not go on; the end of ctx is none.

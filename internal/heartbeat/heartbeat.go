@@ -83,7 +83,7 @@ func (f Folder) Write(b Beat) error {
 	path := filepath.Join(string(f), b.Member+suffix)
 	coming := fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), written.Add(1), fresh) // also beside one that has just lost the member
 	if err = os.WriteFile(coming, append(data, '\n'), 0o600); errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(string(f), 0o700); err == nil {
+		if err = os.Mkdir(string(f), 0o700); err == nil || errors.Is(err, fs.ErrExist) { // and not the team's own folder: it may have been removed
 			err = os.WriteFile(coming, append(data, '\n'), 0o600)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"cadre/internal/desk"
 	"cadre/internal/heartbeat"
 	"cadre/internal/leader"
+	"cadre/internal/lookout"
 	"cadre/internal/proc"
 	"cadre/internal/team"
 )
@@ -37,7 +37,7 @@ const (
 	Online  Life = "online"
 	Offline Life = "offline"
 	Resting Life = "resting" // it has no session at the moment, and is to get one
-	Outside Life = "outside" // an external member, of whose session nothing is known
+	Outside Life = "outside" // an external member, of whose session nothing is known: it is none of cadre mcp, or has taken leave
 	Ended   Life = "ended"
 	Unknown Life = "unknown" // a clock is wrong, or the sign of life is damaged
 )
@@ -96,6 +96,11 @@ func (e *Examination) Count(l Life) (n int) {
 		}
 	}
 	return n
+}
+
+// Hostless reports whether there is a member without a session that cadre is to run.
+func (e *Examination) Hostless() bool {
+	return slices.ContainsFunc(e.Members, func(m Member) bool { return m.Agent != team.External && (m.Life == Offline || m.Life == Resting) })
 }
 
 // Refusal is why the team cannot be gone on with, and what to do instead; nil where it can. One in consolidation can, to the end of that.
@@ -191,19 +196,20 @@ func (e *Examination) member(dir string, m team.Member, task string, now time.Ti
 	}
 	offline := time.Duration(e.Team.Timing.OrDefaults().Offline) * time.Millisecond
 	age, skewed := b.Age(now)
+	gone := lookout.Gone(dir, m, b, there)
 	_, one.Saved, _ = coord.ReadSaved(dir, m.Name) // one that cannot be read is reported where it is to be kept
 	switch {
 	case !m.Status.Running():
 		one.Life, one.Why = Ended, m.Summary
-	case m.Agent == team.External:
+	case m.Name == e.Team.Lead && m.Agent == team.External || m.Agent == team.External && !there:
 		one.Life = Outside
-	case m.Host == "":
+	case m.Agent != team.External && m.Host == "":
 		one.Life, one.Why = Resting, "no process runs its session"
-	case !hostLives(dir, m.Host):
-		one.Life, one.Why = Offline, "the host that ran its session is gone"
+	case gone != "":
+		one.Life, one.Why = Offline, gone
 	case b.Unreadable:
 		one.Life, one.Why = Unknown, "its last sign of life cannot be read"
-	case !there || b.Host != m.Host: // what an earlier host saw of it says nothing
+	case !there || !lookout.Its(m, b):
 		one.Life, one.Why = Online, "its host lives; it gave no sign of life yet"
 	case skewed:
 		one.Life, one.Why = Unknown, "its last sign of life lies in the future: a clock is wrong"
@@ -217,10 +223,6 @@ func (e *Examination) member(dir string, m team.Member, task string, now time.Ti
 		one.Status = "zombie"
 	}
 	e.Members = append(e.Members, one)
-}
-
-func hostLives(dir, host string) bool {
-	return proc.Held(filepath.Join(dir, "hosts", host, proc.AliveFile))
 }
 
 func (e *Examination) progress(took, ended int64) {
