@@ -78,7 +78,7 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 		b, _, _ := heartbeat.Of(teamDir).Of("ann")
 		return b.Status == "zombie"
 	})
-	s.do(team.User, &team.AttachLead{Session: "L2", From: "L1", Seen: 1, Since: s.Team().LeadSince})
+	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince}) // who is never lost
 	s.until("the work is in the history", func(st *team.State) bool {
 		task, _ := st.Task("1")
 		return task.Status == team.InProgress && strings.Contains(task.Saved.Diff, "+a new line") && task.Saved.Output == "half of it is done"
@@ -106,7 +106,7 @@ func TestZombieRests(t *testing.T) {
 		beats, err := heartbeat.Of(filepath.Dir(s.hosts)).All()
 		return err == nil && len(beats) == 0
 	})
-	s.do(team.User, &team.AttachLead{Session: "L2", From: "L1", Seen: 1, Since: s.Team().LeadSince})
+	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince}) // who is never lost
 	<-begun
 	s.until("ann goes on", func(st *team.State) bool { return len(st.Held("ann")) == 1 })
 }

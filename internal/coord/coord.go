@@ -67,6 +67,8 @@ const (
 	lastGrace = time.Second
 	// watchEvery is how often a host looks whether the hosts of other members live. Only a host that shares its team does.
 	watchEvery = 500 * time.Millisecond
+	// lookPause keeps what is refused again and again from making a host busy.
+	lookPause = time.Second
 	// giveBack bounds what is recorded on the way out.
 	giveBack = 10 * time.Second
 )
@@ -140,6 +142,7 @@ type Host struct {
 	kept    func()           // ends the making of checkpoints, with a last one
 	seats   map[string]*seat // by member
 	ended   chan *seat
+	look    chan struct{} // a seat has room for what was wanted before
 	over    chan struct{} // closed when Run returns
 }
 
@@ -151,7 +154,7 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	h := &Host{Options: o, kept: func() {}, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{}, ended: make(chan *seat), over: make(chan struct{})}
+	h := &Host{Options: o, kept: func() {}, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{}, ended: make(chan *seat), look: make(chan struct{}, 1), over: make(chan struct{})}
 	h.pulse.others.Log = h.Log
 	h.pulse.others.Do = func(ctx context.Context, body team.Body) error { return h.do(ctx, body, 0) }
 	return h
@@ -185,6 +188,7 @@ func (h *Host) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		case failure = <-changed:
 		case <-timer.C:
+		case <-h.look:
 		case s := <-h.ended:
 			h.vacate(s)
 		}

@@ -199,7 +199,7 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 		s.post.back(byTool) // its result was lost, shortened, or for a subagent
 	}
 	if !s.told {
-		s.wantAgain(team.WantWork) // what it was not allowed to begin then, it may be the next time
+		s.wantSoon(team.WantWork) // what it was not allowed to begin then, it may be the next time
 		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
 		return
 	}

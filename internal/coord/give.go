@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"cadre/internal/agent"
 	"cadre/internal/briefing"
@@ -99,7 +100,7 @@ func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, 
 	s.notTaken(p.ID)
 	if ctx.Err() == nil {
 		s.host.Log("giving " + s.member + " its " + string(kind) + ": " + err.Error())
-		s.wantAgain(kind)
+		s.wantSoon(kind)
 	}
 	return false
 }
@@ -112,11 +113,22 @@ func (s *seat) wantAgain(kind team.WantKind) {
 	}
 }
 
+// wantSoon is wantAgain, with a look after a moment, although nothing of the team may change that the host would look for.
+func (s *seat) wantSoon(kind team.WantKind) {
+	s.wantAgain(kind)
+	time.AfterFunc(lookPause, func() {
+		select {
+		case s.host.look <- struct{}{}:
+		default: // it is about to
+		}
+	})
+}
+
 // notTaken gives up a prompt that the session says will not arrive. Its mail is given again; what the session was to begin with goes before the
 // next prompt. Tasks that it told of go back on the list with the turn that failed, and are told of anew.
 func (s *seat) notTaken(id string) {
 	if s.post.back(id) {
-		s.wantAgain(team.WantDelivery)
+		s.wantSoon(team.WantDelivery)
 	}
 	s.update(func(t *turn) {
 		if id == t.openedBy {
