@@ -107,6 +107,10 @@ func event(e team.Event, r *team.Record) string {
 		return e.Member + " stopped" + tail(e.Reason)
 	case *team.MemberFailed:
 		return e.Member + " FAILED" + tail(e.Reason)
+	case *team.MemberReturned:
+		return e.Member.Name + " is there again"
+	case *team.GapNoticed:
+		return "something of " + e.Source + " was missed" + tail(e.Reason)
 	case *team.ModeChanged:
 		return fmt.Sprintf("%s is in permission mode %s", e.Member, e.Mode)
 	case *team.ShutdownRequested:
@@ -132,7 +136,9 @@ func event(e team.Event, r *team.Record) string {
 	case *team.TaskUpdated:
 		return "task " + e.Task + " changed"
 	case *team.TaskClaimed:
-		return fmt.Sprintf("%s took task %s", e.Member, e.Task)
+		return fmt.Sprintf("%s took task %s", word(e.Member == "", "somebody", e.Member), e.Task)
+	case *team.TasksSkipped:
+		return ""
 	case *team.TaskReleased:
 		return "task " + e.Task + " is back on the list" + tail(e.Reason)
 	case *team.TaskFailed:

@@ -56,6 +56,10 @@ func TestLines(t *testing.T) {
 		&team.MessagesResent{Member: "bob", Seqs: []int64{5, 6}},
 		&team.MemberOffline{Member: "bob", Reason: "its session is gone"},
 		&team.MemberOnline{Member: "bob"},
+		&team.MemberReturned{Member: team.Member{Name: "bob"}},
+		&team.TasksSkipped{Through: 3},
+		&team.TaskClaimed{Task: "4"},
+		&team.GapNoticed{Source: "the lead's stream", Reason: "the connection was lost"},
 	}}
 	want := []string{
 		"ann completed task 1, which frees task 2, 3",
@@ -75,6 +79,9 @@ func TestLines(t *testing.T) {
 		"2 messages sent to bob again",
 		"bob OFFLINE: its session is gone",
 		"bob is online again",
+		"bob is there again",
+		"somebody took task 4",
+		"something of the lead's stream was missed: the connection was lost",
 	}
 	got := show.Lines(r)
 	if len(got) != len(want) {

@@ -26,6 +26,7 @@ func kind[E any, P interface {
 var _ = []struct{}{
 	kind[TeamCreated](), kind[TeamRestored](), kind[TeamStatusChanged](), kind[TeamCleanedUp](), kind[DelegateChanged](), kind[BudgetChanged](), kind[BudgetExhausted](),
 	kind[MemberSpawned](), kind[MemberAttached](), kind[MemberStarted](), kind[MemberStatusChanged](), kind[MemberDetached](), kind[MemberStopped](), kind[MemberFailed](),
+	kind[MemberReturned](), kind[TasksSkipped](), kind[GapNoticed](),
 	kind[MemberTroubled](), kind[HandoverRequested](), kind[ReportAsked](), kind[ReportGiven](),
 	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](), kind[PlanSubmitted](), kind[PlanAnswered](),
 	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
@@ -77,6 +78,8 @@ type (
 		Session string
 		Seen    Time
 	}
+	// GapNoticed says that something of what Source said about the team did not get here. What is known stays as it was.
+	GapNoticed struct{ Source, Reason string }
 	// FactsRecorded takes note anew of the files that everybody relies on.
 	FactsRecorded struct{ Facts []Fact }
 )
@@ -166,6 +169,8 @@ type (
 	MemberStopped struct{ Member, Reason string }
 	// MemberFailed ends the member: its session ended by itself.
 	MemberFailed struct{ Member, Reason string }
+	// MemberReturned says that a member that had ended is there again, as its Member says it is: somebody else started it anew. No command of ours does it.
+	MemberReturned struct{ Member Member }
 	// ModeChanged sets the member's permission mode.
 	ModeChanged struct{ Member, Mode string }
 	// ShutdownRequested asks this incarnation of the member to end.
@@ -217,6 +222,8 @@ type (
 type (
 	// TaskCreated adds a task.
 	TaskCreated struct{ Task Task }
+	// TasksSkipped says that ids up to Through are taken by tasks that nobody here has seen. One of them may be created later.
+	TasksSkipped struct{ Through int64 }
 	// TaskUpdated changes what is not nil. An owner "" takes the owner away; a metadata value null deletes its key.
 	TaskUpdated struct {
 		Task                                                   string
@@ -321,6 +328,9 @@ func (*MessagesDelivered) Kind() string   { return "messages_delivered" }
 func (*MessagesRead) Kind() string        { return "messages_read" }
 func (*MessagesReturned) Kind() string    { return "messages_returned" }
 
+func (*MemberReturned) Kind() string { return "member_returned" }
+func (*TasksSkipped) Kind() string   { return "tasks_skipped" }
+func (*GapNoticed) Kind() string     { return "gap_noticed" }
 func (*LeadAttached) Kind() string   { return "lead_attached" }
 func (*LeadLost) Kind() string       { return "lead_lost" }
 func (*FactsRecorded) Kind() string  { return "facts_recorded" }
@@ -348,6 +358,14 @@ func (e *LeadAttached) fields(c *coder) {
 func (e *LeadLost) fields(c *coder) {
 	c.str("session", &e.Session)
 	c.int("seen", (*int64)(&e.Seen))
+}
+
+func (e *MemberReturned) fields(c *coder) { c.sub("member", false, &e.Member) }
+func (e *TasksSkipped) fields(c *coder)   { c.int("through", &e.Through) }
+
+func (e *GapNoticed) fields(c *coder) {
+	c.str("source", &e.Source)
+	c.str("reason", &e.Reason)
 }
 
 func (e *FactsRecorded) fields(c *coder) { objects(c, "facts", &e.Facts) }

@@ -213,6 +213,7 @@ type Member struct {
 	Env            []string // NAME=value, added to its environment
 	Role           string
 	Prompt         string
+	Color          string // that its agent shows it in, where the agent says so
 	Isolation      string // worktree: it works in a git worktree and on a branch of its own; "" for the team's directory
 	Status         MemberStatus
 	Since          Time  // when it came to be in that state
@@ -311,6 +312,7 @@ type Message struct {
 	Intent      string // info, question, challenge, resolution, or ""
 	Priority    string // normal or urgent
 	Body        string
+	Summary     string // its sender's own few words for it; "" where its agent asks for none
 	Ref         string // id of the request that it belongs to
 	Incarnation int64  // of the recipient it is for; 0 for any
 	Quiet       bool   // it starts no turn: it is given with the next message that does
