@@ -137,7 +137,7 @@ func event(e team.Event, r *team.Record) string {
 		return "task " + e.Task + " changed"
 	case *team.TaskClaimed:
 		return fmt.Sprintf("%s took task %s", word(e.Member == "", "somebody", e.Member), e.Task)
-	case *team.TasksSkipped:
+	case *team.TasksSkipped, *team.MemberDescribed:
 		return ""
 	case *team.TaskReleased:
 		return "task " + e.Task + " is back on the list" + tail(e.Reason)

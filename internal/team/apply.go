@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 )
 
 // Apply brings the state from the record before r to r. It reports whether it did: a record that the state has already
@@ -151,17 +150,6 @@ func (e *HandoverRequested) apply(s *State, _ *Record) {
 func (e *MemberStopped) apply(s *State, r *Record) { s.end(e.Member, Stopped, e.Reason, r.At) }
 func (e *MemberFailed) apply(s *State, r *Record)  { s.end(e.Member, Failed, e.Reason, r.At) }
 
-func (e *MemberReturned) apply(s *State, r *Record) {
-	m := s.member(e.Member.Name)
-	if m == nil || m.Status.Running() || m.Name == s.team.Lead {
-		return
-	}
-	m.become(e.Member.Status, r.At)
-	m.Model, m.Role, m.Prompt, m.Color, m.Session = e.Member.Model, e.Member.Role, e.Member.Prompt, e.Member.Color, e.Member.Session
-	m.PermissionMode, m.Plan, m.Summary = e.Member.PermissionMode, e.Member.Plan, ""
-	m.Incarnation++
-}
-
 // alive is the member of that name unless it has ended, which nothing recorded later undoes.
 func (s *State) alive(name string) *Member {
 	if m := s.member(name); m != nil && m.Status.Running() {
@@ -291,24 +279,6 @@ func (e *TaskCreated) apply(s *State, r *Record) {
 	s.reindex(i)
 	s.setStrikes(hookKey("TaskCreated", r.Actor, t.Subject), 0)
 }
-
-// MaxSkipped is how many ids one event skips at most: what names a task far beyond all others is a mistake, and no reason to hold places for millions.
-const MaxSkipped = 1 << 14
-
-// skipped reports whether t only holds the place of a task that nobody here has seen.
-func (t *Task) skipped() bool { return t.Status == Deleted && t.CreatedAt == 0 }
-
-func (e *TasksSkipped) apply(s *State, _ *Record) {
-	if e.Through-int64(len(s.tasks)) > MaxSkipped {
-		return
-	}
-	for int64(len(s.tasks)) < e.Through {
-		s.tasks = append(s.tasks, Task{ID: strconv.Itoa(len(s.tasks) + 1), Status: Deleted})
-		s.counts[statusIndex(Deleted)]++
-	}
-}
-
-func (*GapNoticed) apply(*State, *Record) {}
 
 // change applies f to the task and brings up to date what hangs on it.
 func (s *State) change(id string, r *Record, f func(t *Task)) {

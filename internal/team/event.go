@@ -26,7 +26,7 @@ func kind[E any, P interface {
 var _ = []struct{}{
 	kind[TeamCreated](), kind[TeamRestored](), kind[TeamStatusChanged](), kind[TeamCleanedUp](), kind[DelegateChanged](), kind[BudgetChanged](), kind[BudgetExhausted](),
 	kind[MemberSpawned](), kind[MemberAttached](), kind[MemberStarted](), kind[MemberStatusChanged](), kind[MemberDetached](), kind[MemberStopped](), kind[MemberFailed](),
-	kind[MemberReturned](), kind[TasksSkipped](), kind[GapNoticed](),
+	kind[MemberReturned](), kind[MemberDescribed](), kind[TasksSkipped](), kind[GapNoticed](),
 	kind[MemberTroubled](), kind[HandoverRequested](), kind[ReportAsked](), kind[ReportGiven](),
 	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](), kind[PlanSubmitted](), kind[PlanAnswered](),
 	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
@@ -171,6 +171,8 @@ type (
 	MemberFailed struct{ Member, Reason string }
 	// MemberReturned says that a member that had ended is there again, as its Member says it is: somebody else started it anew. No command of ours does it.
 	MemberReturned struct{ Member Member }
+	// MemberDescribed says more of a member than was known when it joined. What is "" stays as it was.
+	MemberDescribed struct{ Member, Model, Role, Prompt, Color, Session string }
 	// ModeChanged sets the member's permission mode.
 	ModeChanged struct{ Member, Mode string }
 	// ShutdownRequested asks this incarnation of the member to end.
@@ -328,17 +330,18 @@ func (*MessagesDelivered) Kind() string   { return "messages_delivered" }
 func (*MessagesRead) Kind() string        { return "messages_read" }
 func (*MessagesReturned) Kind() string    { return "messages_returned" }
 
-func (*MemberReturned) Kind() string { return "member_returned" }
-func (*TasksSkipped) Kind() string   { return "tasks_skipped" }
-func (*GapNoticed) Kind() string     { return "gap_noticed" }
-func (*LeadAttached) Kind() string   { return "lead_attached" }
-func (*LeadLost) Kind() string       { return "lead_lost" }
-func (*FactsRecorded) Kind() string  { return "facts_recorded" }
-func (*WorkSaved) Kind() string      { return "work_saved" }
-func (*MessagesLate) Kind() string   { return "messages_late" }
-func (*MessagesResent) Kind() string { return "messages_resent" }
-func (*MemberOffline) Kind() string  { return "member_offline" }
-func (*MemberOnline) Kind() string   { return "member_online" }
+func (*MemberReturned) Kind() string  { return "member_returned" }
+func (*MemberDescribed) Kind() string { return "member_described" }
+func (*TasksSkipped) Kind() string    { return "tasks_skipped" }
+func (*GapNoticed) Kind() string      { return "gap_noticed" }
+func (*LeadAttached) Kind() string    { return "lead_attached" }
+func (*LeadLost) Kind() string        { return "lead_lost" }
+func (*FactsRecorded) Kind() string   { return "facts_recorded" }
+func (*WorkSaved) Kind() string       { return "work_saved" }
+func (*MessagesLate) Kind() string    { return "messages_late" }
+func (*MessagesResent) Kind() string  { return "messages_resent" }
+func (*MemberOffline) Kind() string   { return "member_offline" }
+func (*MemberOnline) Kind() string    { return "member_online" }
 
 func (*ConsolidationBegan) Kind() string     { return "consolidation_began" }
 func (*WorktreesMerged) Kind() string        { return "worktrees_merged" }
@@ -358,14 +361,6 @@ func (e *LeadAttached) fields(c *coder) {
 func (e *LeadLost) fields(c *coder) {
 	c.str("session", &e.Session)
 	c.int("seen", (*int64)(&e.Seen))
-}
-
-func (e *MemberReturned) fields(c *coder) { c.sub("member", false, &e.Member) }
-func (e *TasksSkipped) fields(c *coder)   { c.int("through", &e.Through) }
-
-func (e *GapNoticed) fields(c *coder) {
-	c.str("source", &e.Source)
-	c.str("reason", &e.Reason)
 }
 
 func (e *FactsRecorded) fields(c *coder) { objects(c, "facts", &e.Facts) }

@@ -64,6 +64,10 @@ func TestReturnedMember(t *testing.T) {
 	if m, _ := w.Member("ann"); m.Status != Active || m.Model != "m2" || m.Color != "blue" || m.Incarnation != 2 || m.Agent != External {
 		t.Errorf("ann is %+v", m)
 	}
+	w.see(&MemberDescribed{Member: "ann", Role: "reviewer"}, &MemberDescribed{Member: "nobody", Role: "x"})
+	if m, _ := w.Member("ann"); m.Role != "reviewer" || m.Model != "m2" {
+		t.Errorf("described, ann is %+v", m)
+	}
 	w.see(&MemberReturned{Member{Name: "nobody", Status: Active}}, &GapNoticed{Source: "s", Reason: "r"})
 	if len(w.Members()) != 2 {
 		t.Error("who was never there cannot return")

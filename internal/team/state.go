@@ -372,6 +372,9 @@ func (s *State) Seq() int64 { return s.seq }
 // Position counts all records since the team was created, those of lost journals too, as far as a checkpoint had them.
 func (s *State) Position() int64 { return s.team.Restored.Seq + s.seq }
 
+// Remembers reports whether the command of that id is among the last [Remembered] ones.
+func (s *State) Remembers(command string) bool { return s.recent.seq(command) != 0 }
+
 // Exists reports whether the team was created and not cleaned up since.
 func (s *State) Exists() bool { return s.team.ID != "" && !s.team.CleanedUp }
 

@@ -1,0 +1,67 @@
+package team
+
+import "strconv"
+
+// What is said of a team by those who watch it from outside, and no command of ours does.
+
+func (e *MemberReturned) fields(c *coder) { c.sub("member", false, &e.Member) }
+
+func (e *MemberDescribed) fields(c *coder) {
+	c.str("member", &e.Member)
+	c.str("model", &e.Model)
+	c.str("role", &e.Role)
+	c.str("prompt", &e.Prompt)
+	c.str("color", &e.Color)
+	c.str("session", &e.Session)
+}
+
+func (e *TasksSkipped) fields(c *coder) { c.int("through", &e.Through) }
+
+func (e *GapNoticed) fields(c *coder) {
+	c.str("source", &e.Source)
+	c.str("reason", &e.Reason)
+}
+
+func (e *MemberReturned) apply(s *State, r *Record) {
+	m := s.member(e.Member.Name)
+	if m == nil || m.Status.Running() || m.Name == s.team.Lead {
+		return
+	}
+	m.become(e.Member.Status, r.At)
+	m.Model, m.Role, m.Prompt, m.Color, m.Session = e.Member.Model, e.Member.Role, e.Member.Prompt, e.Member.Color, e.Member.Session
+	m.PermissionMode, m.Plan, m.Summary = e.Member.PermissionMode, e.Member.Plan, ""
+	m.Incarnation++
+}
+
+func (e *MemberDescribed) apply(s *State, _ *Record) {
+	m := s.member(e.Member)
+	if m == nil {
+		return
+	}
+	for _, part := range []struct {
+		to   *string
+		from string
+	}{{&m.Model, e.Model}, {&m.Role, e.Role}, {&m.Prompt, e.Prompt}, {&m.Color, e.Color}, {&m.Session, e.Session}} {
+		if part.from != "" {
+			*part.to = part.from
+		}
+	}
+}
+
+// MaxSkipped is how many ids one event skips at most: what names a task far beyond all others is a mistake, and no reason to hold places for millions.
+const MaxSkipped = 1 << 14
+
+// skipped reports whether t only holds the place of a task that nobody here has seen.
+func (t *Task) skipped() bool { return t.Status == Deleted && t.CreatedAt == 0 }
+
+func (e *TasksSkipped) apply(s *State, _ *Record) {
+	if e.Through-int64(len(s.tasks)) > MaxSkipped {
+		return
+	}
+	for int64(len(s.tasks)) < e.Through {
+		s.tasks = append(s.tasks, Task{ID: strconv.Itoa(len(s.tasks) + 1), Status: Deleted})
+		s.counts[statusIndex(Deleted)]++
+	}
+}
+
+func (*GapNoticed) apply(*State, *Record) {}
