@@ -1,0 +1,252 @@
+package observe
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"cadre/internal/team"
+)
+
+// stamp is when something was true: at a time, and within the same millisecond in the order of arrival.
+type stamp struct {
+	At  team.Time `json:"t,omitempty"`
+	Seq int64     `json:"n,omitempty"`
+}
+
+func (s stamp) before(o stamp) bool { return s.At < o.At || s.At == o.At && s.Seq < o.Seq }
+
+// known is one thing that is known, and since when. The newest counts, in whatever order things are learnt.
+type known[T comparable] struct {
+	V    T     `json:"v"`
+	When stamp `json:"s"`
+	Some bool  `json:"k,omitempty"`
+}
+
+func (k *known[T]) learn(v T, when stamp) {
+	if !k.Some || !when.before(k.When) {
+		*k = known[T]{v, when, true}
+	}
+}
+
+// assume is what holds as long as nobody says otherwise.
+func (k *known[T]) assume(v T) {
+	if !k.Some {
+		*k = known[T]{V: v, Some: true}
+	}
+}
+
+// entry is what is known of one task. It may be there before the task is: what a teammate did with a task may be read before the task's creation is.
+type entry struct {
+	There       known[bool]              `json:"there"`
+	Hidden      bool                     `json:"hidden,omitempty"` // the agent's own bookkeeping, which it shows to nobody
+	Subject     known[string]            `json:"subject"`
+	Description known[string]            `json:"description"`
+	ActiveForm  known[string]            `json:"activeForm"`
+	Status      known[string]            `json:"status"`
+	Owner       known[string]            `json:"owner"`
+	Metadata    map[string]known[string] `json:"metadata,omitempty"` // values as JSON; null for a key that was deleted
+	BlockedBy   map[string]known[bool]   `json:"blockedBy,omitempty"`
+	Waiters     []string                 `json:"waiters,omitempty"` // tasks whose BlockedBy has this one, now or once
+	CreatedBy   string                   `json:"createdBy,omitempty"`
+}
+
+func (e *entry) visible() bool { return e.There.V && !e.Hidden }
+
+// board is what is known of a list of tasks.
+type board struct {
+	Tasks map[string]*entry `json:"tasks"`
+
+	unseen int             // entries of tasks that are not there
+	dirty  map[string]bool // what was touched since the last settling
+}
+
+func newBoard() *board { return &board{Tasks: map[string]*entry{}, dirty: map[string]bool{}} }
+
+// maxUnseen bounds what is kept of tasks that nobody said are there.
+const maxUnseen = 4096
+
+// at returns the entry of the task to write to, and nil for what is no id of a task.
+func (b *board) at(id string) *entry {
+	e := b.Tasks[id]
+	if e == nil {
+		if taskNumber(id) == 0 || b.unseen >= maxUnseen {
+			return nil
+		}
+		e = &entry{}
+		b.Tasks[id] = e
+		b.unseen++
+	}
+	b.dirty[id] = true
+	return e
+}
+
+// taskNumber is the number of a task, 0 for what is none: Claude Code counts its tasks from 1.
+func taskNumber(id string) int {
+	if len(id) == 0 || len(id) > 7 || id[0] < '1' {
+		return 0
+	}
+	n, err := strconv.Atoi(id)
+	if err != nil || n <= 0 {
+		return 0
+	}
+	return n
+}
+
+// exists says whether the task is there.
+func (b *board) exists(id string, there bool, when stamp) *entry {
+	e := b.at(id)
+	if e == nil {
+		return nil
+	}
+	was := e.There.V
+	e.There.learn(there, when)
+	switch {
+	case e.There.V && !was:
+		b.unseen--
+	case !e.There.V && was:
+		b.unseen++
+	}
+	if e.There.V != was {
+		for _, id := range e.Waiters {
+			b.dirty[id] = true
+		}
+	}
+	return e
+}
+
+// blocks says whether waiter waits for blocker.
+func (b *board) blocks(blocker, waiter string, so bool, when stamp) {
+	first, w := b.at(blocker), b.at(waiter)
+	if first == nil || w == nil || blocker == waiter {
+		return
+	}
+	edge, was := w.BlockedBy[blocker]
+	edge.learn(so, when)
+	if w.BlockedBy == nil {
+		w.BlockedBy = map[string]known[bool]{}
+	}
+	w.BlockedBy[blocker] = edge
+	if !was {
+		first.Waiters = append(first.Waiters, waiter)
+	}
+}
+
+func (e *entry) meta(values map[string]json.RawMessage, when stamp) {
+	for key, v := range values {
+		if e.Metadata == nil {
+			e.Metadata = map[string]known[string]{}
+		}
+		k := e.Metadata[key]
+		k.learn(string(v), when)
+		e.Metadata[key] = k
+		if key == "_internal" && string(v) == "true" {
+			e.Hidden = true
+		}
+	}
+}
+
+// blockedBy are the tasks that the task waits for, as far as they are there, in the order of their numbers.
+func (b *board) blockedBy(e *entry) []string {
+	var ids []string
+	for id, edge := range e.BlockedBy {
+		if blocker := b.Tasks[id]; edge.V && blocker != nil && blocker.visible() {
+			ids = append(ids, id)
+		}
+	}
+	sortTasks(ids)
+	return ids
+}
+
+func sortTasks(ids []string) {
+	slices.SortFunc(ids, func(a, b string) int { return taskNumber(a) - taskNumber(b) })
+}
+
+// listed is the board as TaskList shows it: what is not in it is not there. Blockers that are done are not listed, so that only open ones tell anything.
+func (b *board) listed(tasks []listedTask, when stamp) {
+	open := map[string]bool{}
+	shown := make(map[string]bool, len(tasks))
+	for _, t := range tasks {
+		shown[t.ID] = true
+		open[t.ID] = t.Status != string(team.Completed)
+	}
+	for _, t := range tasks {
+		e := b.exists(t.ID, true, when)
+		if e == nil {
+			continue
+		}
+		e.Subject.learn(t.Subject, when)
+		e.Status.learn(t.Status, when)
+		e.Owner.learn(t.Owner, when)
+		for _, blocker := range t.BlockedBy {
+			b.blocks(blocker, t.ID, true, when)
+		}
+		for blocker := range e.BlockedBy {
+			if open[blocker] && !slices.Contains(t.BlockedBy, blocker) {
+				b.blocks(blocker, t.ID, false, when)
+			}
+		}
+	}
+	for id, e := range b.Tasks {
+		if e.There.V && !shown[id] && e.There.When.before(when) {
+			b.exists(id, false, when)
+		}
+	}
+}
+
+// got is a task as TaskGet shows it.
+func (b *board) got(t *listedTask, when stamp) {
+	e := b.exists(t.ID, true, when)
+	if e == nil {
+		return
+	}
+	e.Subject.learn(t.Subject, when)
+	e.Description.learn(t.Description, when)
+	e.Status.learn(t.Status, when)
+	for _, blocker := range t.BlockedBy {
+		b.blocks(blocker, t.ID, true, when)
+	}
+	for blocker := range e.BlockedBy {
+		if !slices.Contains(t.BlockedBy, blocker) {
+			b.blocks(blocker, t.ID, false, when)
+		}
+	}
+	for _, waiter := range t.Blocks {
+		b.blocks(t.ID, waiter, true, when)
+	}
+	for _, waiter := range e.Waiters {
+		if !slices.Contains(t.Blocks, waiter) {
+			b.blocks(t.ID, waiter, false, when)
+		}
+	}
+}
+
+// join adds what is known on another board of the same list.
+func (b *board) join(o *board) {
+	for id, from := range o.Tasks {
+		to := b.at(id)
+		if to == nil {
+			continue
+		}
+		if from.There.Some {
+			b.exists(id, from.There.V, from.There.When)
+		}
+		to.Hidden = to.Hidden || from.Hidden
+		for _, pair := range [][2]*known[string]{{&to.Subject, &from.Subject}, {&to.Description, &from.Description}, {&to.ActiveForm, &from.ActiveForm},
+			{&to.Status, &from.Status}, {&to.Owner, &from.Owner}} {
+			if pair[1].Some {
+				pair[0].learn(pair[1].V, pair[1].When)
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(from.Metadata)) {
+			to.meta(map[string]json.RawMessage{key: json.RawMessage(from.Metadata[key].V)}, from.Metadata[key].When)
+		}
+		for blocker, edge := range from.BlockedBy {
+			b.blocks(blocker, id, edge.V, edge.When)
+		}
+		if to.CreatedBy == "" {
+			to.CreatedBy = from.CreatedBy
+		}
+	}
+}

@@ -1,0 +1,35 @@
+// Package observe watches a team of Claude Code through what its agents say, and makes of it the events of package team: an observed team is then
+// a team like our own, for everything that shows, journals or serves one.
+//
+// # Authority
+//
+// The agents decide and this package listens. Nothing here starts, answers or writes anything: it is a function of the lines that it is given, in the order in
+// which they come, with the time at which they came. What it says of a team is what an agent said happened, never what it meant to do:
+// a task that could not be created never existed.
+//
+//		line ──▶ sift ──▶ decode ──▶ recognise ──▶ correlate ──▶ reduce ──▶ settle ──▶ record of team events ──▶ notices
+//		bytes    of no    blocks     a team's      call with     what is    what the                             for consumers
+//		         use?     letters    tool call     its result    known      team lacks
+//
+//	  - sift.go tells by a look at the bytes that a line is of no interest, without decoding it: nearly all are.
+//	  - decode.go reads the rest: lines of stream-json, of session transcripts, and the Agent SDK's message objects, which are alike.
+//	  - recognise.go knows the tools of both ages of the protocol, outcome.go what became of a call.
+//	  - correlate.go brings call and result together, whichever comes first.
+//	  - speaker.go finds out who says it: the lead, a teammate in a stream of its own or in a chain of nameless files, or a subagent, who is not of the team.
+//	  - reduce.go writes what they say into a board of tasks (board.go), a roster of members (roster.go) and a mailbag (mailbag.go).
+//	  - settle.go says as team events what the team's state lacks of that.
+//
+// # Order
+//
+// Inputs come in any order: a lead's stream, a teammate's transcript that is read an hour later, a part that a reconnection repeats. So nothing depends on who
+// is read first. Each thing that is known has the time at which it was true, and the newest counts: a call counts from its result; what TaskList or TaskGet
+// shows counts from their call, because it may be older than a result that came meanwhile. Times are those of the lines where they have some, else those of
+// their arrival, and never go back within one source.
+//
+// # Guarantees
+//
+//   - A tool use counts once, by its id, and a letter once, by its line, however often they are seen.
+//   - No line is fatal. What cannot be read is counted and reported, and if it may have concerned the team, that is a gap, and said.
+//   - Memory grows with the tasks and members of the team alone; everything else that is remembered has a bound.
+//   - What is known can be saved and read back at any line, also in the middle of a call.
+package observe

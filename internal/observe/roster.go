@@ -1,0 +1,192 @@
+package observe
+
+import (
+	"maps"
+	"slices"
+)
+
+// What a member does, as far as it is known. Whether it has ended is another thing, so that a last notice of idleness does not bring it back.
+const (
+	active   = "active"
+	idle     = "idle"
+	shutdown = "shutdown" // ended as it was asked to
+	failed   = "failed"   // ended by itself
+)
+
+// person is what is known of a teammate.
+type person struct {
+	Joined known[bool]   `json:"joined"`
+	About  known[about]  `json:"about"`
+	Doing  known[string] `json:"doing"`
+	Ended  known[string] `json:"ended"` // "" while it runs
+	Plan   known[string] `json:"plan"`  // what was said last of its plan
+	Asked  known[string] `json:"asked"` // the request to shut down that it was sent last
+	Detail string        `json:"detail,omitempty"`
+}
+
+// about is what a spawn says of a teammate.
+type about struct {
+	AgentID string `json:"agentId,omitempty"`
+	Type    string `json:"type,omitempty"`
+	Model   string `json:"model,omitempty"`
+	Color   string `json:"color,omitempty"`
+	Prompt  string `json:"prompt,omitempty"`
+	Planned bool   `json:"planned,omitempty"` // it may write nothing before a plan is approved
+}
+
+// roster is what is known of the teammates of a team.
+type roster struct {
+	People map[string]*person  `json:"people"`
+	Spawns map[string]string   `json:"spawns"` // who was spawned by a tool use
+	Said   map[string][]string `json:"said"`   // by request: what was said of it already, so that the letter of a call is not a second one
+	Order  []string            `json:"order"`  // of the requests in Said
+
+	dirty map[string]bool
+}
+
+const (
+	maxPeople   = 4096
+	maxRequests = 4096
+)
+
+func newRoster() *roster {
+	return &roster{People: map[string]*person{}, Spawns: map[string]string{}, Said: map[string][]string{}, dirty: map[string]bool{}}
+}
+
+// at returns the person of that name to write to, and nil when there are too many.
+func (r *roster) at(name string) *person {
+	p := r.People[name]
+	if p == nil {
+		if name == "" || len(r.People) >= maxPeople {
+			return nil
+		}
+		p = &person{}
+		r.People[name] = p
+	}
+	r.dirty[name] = true
+	return p
+}
+
+// joined are the names of those who joined, in order.
+func (r *roster) joined() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(r.People)) {
+		if r.People[name].Joined.V {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (r *roster) isMember(name string) bool {
+	p := r.People[name]
+	return p != nil && p.Joined.V
+}
+
+// promptedWith is who was spawned with that prompt; "" for nobody, or for several.
+func (r *roster) promptedWith(prompt string) string {
+	found := ""
+	for name, p := range r.People {
+		if p.About.V.Prompt == prompt {
+			if found != "" {
+				return ""
+			}
+			found = name
+		}
+	}
+	return found
+}
+
+// saidAnew reports whether that is said of the request for the first time, and remembers it.
+func (r *roster) saidAnew(request, what string) bool {
+	if request == "" {
+		return true
+	}
+	said, ok := r.Said[request]
+	if slices.Contains(said, what) {
+		return false
+	}
+	if !ok {
+		r.Order = append(r.Order, request)
+		if len(r.Order) > maxRequests {
+			delete(r.Said, r.Order[0])
+			r.Order = r.Order[1:]
+		}
+	}
+	r.Said[request] = append(said, what)
+	return true
+}
+
+// mailbag counts messages, which are seen twice where both their sender's and their recipient's lines are read: there are as many messages of one kind as were
+// sent, or as one source shows received, whichever is more.
+type mailbag struct {
+	Tallies map[uint64]*tally `json:"tallies"`
+	Order   []uint64          `json:"order"`
+}
+
+type tally struct {
+	Sent int            `json:"sent,omitempty"`
+	Got  map[string]int `json:"got,omitempty"` // by source
+}
+
+// maxTallies bounds the messages whose other side is waited for.
+const maxTallies = 1 << 14
+
+func newMailbag() *mailbag { return &mailbag{Tallies: map[uint64]*tally{}} }
+
+func letterHash(from, to, body string) uint64 { return hash(from + "\x00" + to + "\x00" + body) }
+
+func (b *mailbag) at(h uint64) *tally {
+	t := b.Tallies[h]
+	if t == nil {
+		t = &tally{}
+		b.Tallies[h] = t
+		if b.Order = append(b.Order, h); len(b.Order) > maxTallies {
+			delete(b.Tallies, b.Order[0])
+			b.Order = b.Order[1:]
+		}
+	}
+	return t
+}
+
+func (t *tally) most() int {
+	n := t.Sent
+	for _, got := range t.Got {
+		n = max(n, got)
+	}
+	return n
+}
+
+// sent counts one that was sent, and reports whether it is a new one.
+func (b *mailbag) sent(from, to, body string) bool {
+	t := b.at(letterHash(from, to, body))
+	before := t.most()
+	t.Sent++
+	return t.most() > before
+}
+
+// received counts one that a source shows in the recipient's context, and reports whether it is a new one.
+func (b *mailbag) received(source, from, to, body string) bool {
+	t := b.at(letterHash(from, to, body))
+	before := t.most()
+	if t.Got == nil {
+		t.Got = map[string]int{}
+	}
+	t.Got[source]++
+	return t.most() > before
+}
+
+// notice is what a letter says in JSON: the team's own messages.
+type notice struct {
+	Type      string `json:"type"`
+	From      string `json:"from"`
+	Timestamp string `json:"timestamp"`
+	Request   string `json:"requestId"`
+	Reason    string `json:"reason"`
+	Idle      string `json:"idleReason"`
+	Failure   string `json:"failureReason"`
+	Message   string `json:"message"`
+	Plan      string `json:"planContent"`
+	Approved  bool   `json:"approved"`
+	Feedback  string `json:"feedback"`
+}

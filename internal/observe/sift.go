@@ -1,0 +1,123 @@
+package observe
+
+import "bytes"
+
+// Of a thousand lines of an agent's stream about ten concern its team. Which ones is told here by a look at the bytes, some of them, without decoding JSON:
+// a line that is passed over costs about as much as finding its end. When in doubt, a line is worth decoding.
+
+// worth reports whether a line may say something of a team.
+func (o *Observer) worth(src *source, line []byte) bool {
+	kind, rest := head(line)
+	switch string(kind) {
+	case "": // the type is not its first field: a transcript, or another order
+		return bytes.Contains(line[:min(len(line), 512)], isSidechain) || o.results(line) || o.uses(line) || bytes.Contains(line, teammateMessage) ||
+			bytes.Contains(line, totalCost) || bytes.Contains(line, turnDuration) || bytes.Contains(line, taskNotification) || len(src.Arms) > 0
+	case "assistant":
+		return len(src.Arms) > 0 || o.uses(rest)
+	case "user":
+		return o.results(rest) || bytes.Contains(rest, teammateMessage)
+	case "result", "cost-state":
+		return true
+	case "system":
+		sub := rest[:min(len(rest), 64)]
+		return bytes.Contains(sub, taskNotification) || bytes.Contains(sub, turnDuration) || bytes.Contains(sub, initWord) && !o.knowsSession(rest) || !bytes.Contains(sub, subtype)
+	}
+	return false
+}
+
+var (
+	isSidechain      = []byte(`"isSidechain":true`)
+	teammateMessage  = []byte(`teammate-message`)
+	totalCost        = []byte(`"total_cost_usd"`)
+	turnDuration     = []byte(`"turn_duration"`)
+	taskNotification = []byte(`"task_notification"`)
+	initWord         = []byte(`"init"`)
+	subtype          = []byte(`"subtype"`)
+	sessionID        = []byte(`"session_id"`)
+	toolUse          = []byte(`"tool_use"`)
+	toolUseID        = []byte(`"tool_use_id"`)
+)
+
+// head is the type of a line that begins with it, and what comes behind; "" for another line.
+func head(line []byte) (kind, rest []byte) {
+	if len(line) < 2 {
+		return nil, line
+	}
+	return member(line[1:], "type")
+}
+
+// member reads `"key":"value"` at the start of in, after a comma if there is one. Without it, or with an escape in the value, the value is empty.
+func member(in []byte, key string) (value, rest []byte) {
+	p := in
+	for len(p) > 0 && (p[0] == ',' || p[0] == ' ') {
+		p = p[1:]
+	}
+	if len(p) < len(key)+4 || p[0] != '"' || string(p[1:len(key)+1]) != key || p[len(key)+1] != '"' {
+		return nil, in
+	}
+	return text(p[len(key)+2:], in)
+}
+
+// text reads `:"value"` at the start of p.
+func text(p, in []byte) (value, rest []byte) {
+	for len(p) > 0 && (p[0] == ':' || p[0] == ' ') {
+		p = p[1:]
+	}
+	if len(p) == 0 || p[0] != '"' {
+		return nil, in
+	}
+	end := bytes.IndexByte(p[1:], '"')
+	if end < 0 || bytes.IndexByte(p[1:end+1], '\\') >= 0 {
+		return nil, in
+	}
+	return p[1 : end+1], p[end+2:]
+}
+
+// uses reports whether a line has a tool_use that may be a team's, and notes the others, so that their results are passed over too.
+func (o *Observer) uses(line []byte) bool {
+	for {
+		at := bytes.Index(line, toolUse)
+		if at < 0 {
+			return false
+		}
+		id, rest := member(line[at+len(toolUse):], "id")
+		name, rest := member(rest, "name")
+		if len(id) == 0 || len(name) == 0 || teamish(name) && !knownElse[string(name)] {
+			return true
+		}
+		o.none(hash(id))
+		line = rest
+	}
+}
+
+// results reports whether a line has a tool_result that somebody waits for, or whose call may come later.
+func (o *Observer) results(line []byte) bool {
+	for {
+		at := bytes.Index(line, toolUseID)
+		if at < 0 {
+			return false
+		}
+		id, rest := text(line[at+len(toolUseID):], nil)
+		if len(id) == 0 {
+			return true
+		}
+		if h := hash(id); o.foreign[h%uint64(len(o.foreign))] != h {
+			return true
+		}
+		line = rest
+	}
+}
+
+// none notes that a tool use is none of a team's.
+func (o *Observer) none(h uint64) { o.foreign[h%uint64(len(o.foreign))] = h }
+
+// knowsSession reports whether the session of that line has given its init already, which comes again with every turn.
+func (o *Observer) knowsSession(line []byte) bool {
+	at := bytes.Index(line, sessionID)
+	if at < 0 {
+		return false
+	}
+	id, _ := text(line[at+len(sessionID):], nil)
+	one := o.sessions[string(id)]
+	return one != nil && one.Init
+}

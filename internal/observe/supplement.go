@@ -1,0 +1,50 @@
+package observe
+
+import (
+	"encoding/json"
+)
+
+// Supplement is a message beside the original one, which is passed on unchanged: what a consumer renders that wants a team's doings and not tool calls.
+type Supplement struct {
+	Type     Category           `json:"type"`
+	Role     string             `json:"role"` // system
+	Metadata SupplementMetadata `json:"metadata"`
+}
+
+// SupplementMetadata says which tool use it belongs to. A call has its input, a result what became of it.
+type SupplementMetadata struct {
+	TeamToolUseID string          `json:"teamToolUseId"`
+	ToolName      string          `json:"toolName"`
+	Input         json.RawMessage `json:"input,omitempty"`
+	Result        json.RawMessage `json:"result,omitempty"` // the structured one, else the text
+	IsError       bool            `json:"isError,omitempty"`
+}
+
+// FlagKey is the key under which the original message's metadata say that it has supplements.
+const FlagKey = "isTeamToolUse"
+
+// IsTeamMessage reports whether a message of that type is about a message between members.
+func IsTeamMessage(kind string) bool { return Category(kind) == Message }
+
+// IsTeamTaskUpdate reports whether a message of that type is about a task.
+func IsTeamTaskUpdate(kind string) bool { return Category(kind) == TaskUpdate }
+
+// IsTeamStateChange reports whether a message of that type is about the team itself or who is in it.
+func IsTeamStateChange(kind string) bool { return Category(kind) == StateChange }
+
+// supplement adds the message for a call, or for a result.
+func (o *Observer) supplement(toolName, id string, input json.RawMessage, r *result) {
+	category := tools[toolName].category
+	if category == "" {
+		return
+	}
+	o.out.TeamToolUse = true
+	s := Supplement{category, "system", SupplementMetadata{TeamToolUseID: id, ToolName: toolName, Input: input}}
+	if r != nil {
+		s.Metadata.IsError = r.IsError
+		if s.Metadata.Result = r.S; r.S == nil {
+			s.Metadata.Result, _ = json.Marshal(r.R)
+		}
+	}
+	o.out.Supplements = append(o.out.Supplements, s)
+}

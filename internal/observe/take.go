@@ -1,0 +1,338 @@
+package observe
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"cadre/internal/team"
+)
+
+// take goes through what a line says, in its order.
+func (o *Observer) take(name string, src *source, m *message, now team.Time) {
+	at := src.stamp(m.At, now, o.lines)
+	if m.Sub { // a subagent's tasks and messages are its own
+		for _, u := range m.Uses {
+			o.none(hash(u.ID))
+		}
+		for _, r := range m.Results {
+			o.none(hash(r.ID))
+		}
+		return
+	}
+	by := o.speakerOf(src, m)
+	switch m.Type {
+	case "assistant":
+		o.fire(src, first(m.ModelMessage, m.UUID))
+		for _, u := range m.Uses {
+			o.use(name, src, m, u, by, at, now)
+		}
+	case "user":
+		o.letters(name, m, by, at)
+		for i := range m.Results {
+			o.result(&m.Results[i], at, now)
+		}
+	case "result", "cost-state":
+		o.fire(src, "")
+		o.usage(name, m, by, at)
+		o.turnEnded(by, at)
+	case "system":
+		o.system(src, m, by, at)
+	}
+	for o.retry {
+		o.retry = false
+		held := o.held
+		o.held = nil
+		for _, f := range held {
+			o.fact(f)
+		}
+	}
+}
+
+// use takes one tool use.
+func (o *Observer) use(name string, src *source, m *message, u use, by speaker, at stamp, now team.Time) {
+	root := by.Member == "" && by.Agent == ""
+	is, why := recognise(u, !root || o.here() || o.begins(by.Session))
+	if !is {
+		o.none(hash(u.ID))
+		if why != "" {
+			o.warn("%s: %s", name, why)
+			if tools[u.Name].category == "" {
+				o.counts.Unknown++
+			} else {
+				o.counts.Invalid++
+			}
+		}
+		return
+	}
+	o.supplement(u.Name, u.ID, u.Input, nil)
+	if u.Name == "TaskUpdate" {
+		var in taskInput
+		if lenient(json.Unmarshal(u.Input, &in)) == nil && in.Status != nil && *in.Status == string(team.InProgress) {
+			who := o.ownerOf(in, by.Member)
+			src.Arms = slices.DeleteFunc(src.Arms, func(a arm) bool { return a.Member == who })
+		}
+	}
+	c := &call{ID: u.ID, Tool: u.Name, Input: u.Input, By: by, At: at, ModelMsg: first(m.ModelMessage, m.UUID), Source: name}
+	if r, ok := o.correlation.call(c, now); ok {
+		o.supplement(c.Tool, c.ID, nil, r)
+		o.fact(fact{*c, *r})
+	}
+}
+
+// begins reports whether the session is about to create a team.
+func (o *Observer) begins(session string) bool {
+	for _, c := range o.correlation.calls {
+		if c.Tool == "TeamCreate" && c.By.Session == session {
+			return true
+		}
+	}
+	return false
+}
+
+// ownerOf is the member whom a TaskUpdate is about: the owner that it names, else that of the task, else whoever makes it.
+func (o *Observer) ownerOf(in taskInput, actor string) string {
+	if in.Owner != nil {
+		return *in.Owner
+	}
+	if e := o.board.Tasks[in.TaskID]; e != nil && e.Owner.V != "" {
+		return e.Owner.V
+	}
+	return actor
+}
+
+func (o *Observer) result(r *result, at stamp, now team.Time) {
+	r.At = at
+	c, ok := o.correlation.result(r, now)
+	if !ok {
+		return
+	}
+	o.supplement(c.Tool, c.ID, nil, r)
+	o.fact(fact{*c, *r})
+}
+
+// fire says idle of the members that completed a task and took no other, now that the message after it has ended: another has begun, or the turn is over ("").
+func (o *Observer) fire(src *source, message string) {
+	var kept []arm
+	for _, a := range src.Arms {
+		switch {
+		case message == a.After && message != "", message == a.Next && message != "":
+			kept = append(kept, a)
+		case a.Next == "" && message != "":
+			a.Next = message
+			kept = append(kept, a)
+		default:
+			if p := o.roster.at(a.Member); p != nil {
+				p.Doing.learn(idle, a.When)
+				o.settle(o.anID("idle"), a.Member, a.When)
+			}
+		}
+	}
+	src.Arms = kept
+}
+
+// turnEnded says idle of a teammate whose own stream says that its turn is over.
+func (o *Observer) turnEnded(by speaker, at stamp) {
+	if p := o.roster.People[by.Member]; p != nil && by.Member != "" && o.mine(by) {
+		o.roster.at(by.Member).Doing.learn(idle, at)
+		o.settle(o.anID("turn"), by.Member, at)
+	}
+}
+
+// mine reports whether a teammate is of the team that is observed.
+func (o *Observer) mine(by speaker) bool {
+	return o.here() && (by.Team == "" || by.Team == o.teamName())
+}
+
+func (o *Observer) system(src *source, m *message, by speaker, at stamp) {
+	switch m.Subtype {
+	case "init":
+		if by.Member == "" && by.Agent == "" {
+			one := o.session(m.Session)
+			one.Init, one.Agents = true, m.Agents
+		}
+	case "turn_duration":
+		o.fire(src, "")
+		o.turnEnded(by, at)
+	case "task_notification":
+		member := o.roster.Spawns[m.Task.Use]
+		if member == "" {
+			return // a subagent's
+		}
+		p := o.roster.at(member)
+		switch m.Task.Status {
+		case "completed", "stopped":
+			p.Ended.learn(shutdown, at)
+		case "failed", "killed", "error":
+			p.Ended.learn(failed, at)
+			p.Detail = m.Task.Summary
+		}
+		o.settle(o.anID("end"), member, at)
+	}
+}
+
+// letters takes what a user's line brings from other members.
+func (o *Observer) letters(name string, m *message, by speaker, at stamp) {
+	if !strings.Contains(m.Text, "<teammate-message ") || by.Agent != "" && by.Member == "" {
+		return // nobody knows yet whose context it is
+	}
+	if by.Member == "" && !o.leads(by.Session, name) || by.Member != "" && !o.mine(by) && !o.joins(by, at) {
+		return
+	}
+	if m.UUID != "" {
+		h := hash("letter " + m.UUID)
+		if o.correlation.done.has(h) {
+			o.counts.Duplicates++
+			return
+		}
+		o.correlation.done.add(h)
+	}
+	to := first(by.Member, o.lead())
+	if p := o.roster.at(by.Member); p != nil { // a turn of its own begins
+		p.Doing.learn(active, at)
+		if p.Ended.V == shutdown && p.Ended.When.before(at) {
+			p.Ended.learn("", at)
+		}
+	}
+	for i, l := range lettersOf(m.Text) {
+		var n notice
+		switch {
+		case isObject([]byte(l.Text)) && json.Unmarshal([]byte(l.Text), &n) == nil && n.Type != "", o.withTail(l.Text, &n):
+			o.notice(&n, l.From, to, at)
+		case i == 0 && m.Parent == "" && by.Member != "" && l.From == o.lead(): // its prompt, which its spawn says
+		case o.mail.received(name, l.From, to, l.Text) && l.From != "":
+			o.send(&team.Message{From: l.From, To: to, Type: team.TypeMessage, Body: l.Text, Summary: l.Summary})
+		}
+	}
+	o.settle(o.anID("letters"), to, at)
+}
+
+// withTail reads a letter in JSON behind which the program wrote a word of help.
+func (o *Observer) withTail(text string, n *notice) bool {
+	if !strings.HasPrefix(text, `{"type":"`) {
+		return false
+	}
+	object, _, ok := strings.Cut(text, "}\n")
+	return ok && json.Unmarshal([]byte(object+"}"), n) == nil && n.Type != ""
+}
+
+// notice takes a letter that the program of a member wrote.
+func (o *Observer) notice(n *notice, from, to string, at stamp) {
+	if t := parseTime(n.Timestamp); t != 0 {
+		at.At = t
+	}
+	who := first(n.From, from)
+	switch n.Type {
+	case "idle_notification":
+		if p := o.roster.People[who]; p != nil {
+			o.roster.at(who).Doing.learn(idle, at)
+			p.Detail = n.Failure
+		}
+	case "teammate_terminated":
+		name, _, ok := strings.Cut(n.Message, " has shut down")
+		if p := o.roster.People[name]; ok && p != nil {
+			o.roster.at(name).Ended.learn(shutdown, at)
+		}
+	case "shutdown_request":
+		o.askedToShutDown(to, n.Request, n.Reason, at)
+	case "shutdown_approved":
+		o.answeredShutdown(who, n.Request, true, n.Reason, at)
+	case "shutdown_rejected":
+		o.answeredShutdown(who, n.Request, false, n.Reason, at)
+	case "plan_approval_request":
+		o.planned(who, n.Request, n.Plan, at)
+	case "plan_approval_response":
+		o.answeredPlan(to, n.Request, n.Approved, n.Feedback, at)
+	}
+}
+
+// spent is what a session has used, by its own running totals. Several sources may show the same session, and a source may begin again from nothing when its
+// program was started anew.
+type spent struct {
+	Member string              `json:"member,omitempty"`
+	Of     map[string]*running `json:"of"`   // by source
+	Told   tokens              `json:"told"` // what of it was reported
+}
+
+type running struct{ Before, Last tokens }
+
+// tokens is a usage in a form that is saved.
+type tokens [5]int64
+
+func tokensOf(u *team.Usage) tokens {
+	return tokens{u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostMicroUSD}
+}
+
+func (t tokens) usage() team.Usage {
+	return team.Usage{InputTokens: t[0], OutputTokens: t[1], CacheReadTokens: t[2], CacheWriteTokens: t[3], CostMicroUSD: t[4]}
+}
+
+// usage takes the running totals of a session.
+func (o *Observer) usage(name string, m *message, by speaker, at stamp) {
+	if m.Totals == nil || by.Agent != "" {
+		return
+	}
+	if m.UUID != "" {
+		h := hash("totals " + m.UUID)
+		if o.correlation.done.has(h) {
+			return
+		}
+		o.correlation.done.add(h)
+	}
+	one := o.spent[m.Session]
+	if one == nil {
+		if len(o.spent) >= maxSessions {
+			return
+		}
+		one = &spent{Member: by.Member, Of: map[string]*running{}}
+		o.spent[m.Session] = one
+	}
+	r := one.Of[name]
+	if r == nil {
+		r = &running{}
+		one.Of[name] = r
+	}
+	total, less := tokensOf(m.Totals), false
+	for i := range total {
+		less = less || total[i] < r.Last[i]
+	}
+	switch {
+	case less && m.Type == "cost-state": // an older one again: it has no id by which to know it
+		return
+	case less:
+		for i := range total {
+			r.Before[i] += r.Last[i]
+		}
+	}
+	r.Last = total
+	o.unbilled = true
+	o.settle(o.anID("usage"), by.Member, at)
+}
+
+// account reports what sessions of the team have used since the last report.
+func (o *Observer) account() {
+	if !o.unbilled {
+		return
+	}
+	o.unbilled = false
+	for _, id := range sortedKeys(o.spent) {
+		one := o.spent[id]
+		if one.Member == "" && !o.leads(id, "") {
+			continue
+		}
+		var most, more tokens
+		for _, r := range one.Of {
+			for i := range most {
+				most[i] = max(most[i], r.Before[i]+r.Last[i])
+			}
+		}
+		for i := range more {
+			more[i] = most[i] - one.Told[i]
+		}
+		if more == (tokens{}) {
+			continue
+		}
+		one.Told = most
+		o.emit(&team.UsageReported{Member: first(one.Member, o.lead()), Usage: more.usage()})
+	}
+}

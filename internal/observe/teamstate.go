@@ -1,0 +1,146 @@
+package observe
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"cadre/internal/team"
+)
+
+// TeamState is a team as consumers see it, in one JSON object. Members are the teammates: the lead is not among them.
+type TeamState struct {
+	Name    string       `json:"name"`
+	Role    string       `json:"role"` // of the session that is observed: lead or teammate
+	Members []TeamMember `json:"members"`
+	Tasks   []TeamTask   `json:"tasks"`
+}
+
+// TeamMember is a teammate. Who has shut down stays in the list.
+type TeamMember struct {
+	Name      string `json:"name"`
+	AgentID   string `json:"agentId"`
+	AgentType string `json:"agentType"`
+	Status    string `json:"status"` // active, idle or shutdown
+	Model     string `json:"model,omitempty"`
+	Color     string `json:"color,omitempty"`
+}
+
+// TeamTask is a task that was not deleted.
+type TeamTask struct {
+	ID          string   `json:"id"`
+	Subject     string   `json:"subject"`
+	Description string   `json:"description,omitempty"`
+	Status      string   `json:"status"` // pending, in_progress, completed
+	Owner       string   `json:"owner,omitempty"`
+	ActiveForm  string   `json:"activeForm,omitempty"`
+	BlockedBy   []string `json:"blockedBy"`
+	Blocks      []string `json:"blocks"`
+}
+
+// The roles of an observed session.
+const (
+	RoleLead     = "lead"
+	RoleTeammate = "teammate"
+)
+
+// StateOf shows a state; nil where there is no team, or none any more. It needs no observer: a journal's state will do.
+func StateOf(s *team.State) *TeamState {
+	if s == nil || !s.Exists() {
+		return nil
+	}
+	t := s.Team()
+	out := &TeamState{Name: t.Name, Role: RoleTeammate, Members: []TeamMember{}, Tasks: []TeamTask{}}
+	for _, m := range s.Members() {
+		switch {
+		case m.Name != t.Lead:
+			out.Members = append(out.Members, memberOf(&m))
+		case m.Session != "":
+			out.Role = RoleLead
+		}
+	}
+	for task := range s.Tasks() {
+		out.Tasks = append(out.Tasks, taskOf(s, &task))
+	}
+	return out
+}
+
+func memberOf(m *team.Member) TeamMember {
+	status := active
+	switch {
+	case m.Status == team.Idle:
+		status = idle
+	case m.Status == team.ShuttingDown || !m.Status.Running():
+		status = shutdown
+	}
+	return TeamMember{Name: m.Name, AgentID: m.Session, AgentType: m.Role, Status: status, Model: m.Model, Color: m.Color}
+}
+
+func taskOf(s *team.State, t *team.Task) TeamTask {
+	there := func(ids []string) []string { // Claude Code forgets a dependency on what was deleted
+		kept := []string{}
+		for _, id := range ids {
+			if other, ok := s.Task(id); ok && other.Status != team.Deleted {
+				kept = append(kept, id)
+			}
+		}
+		sortTasks(kept)
+		return kept
+	}
+	return TeamTask{ID: t.ID, Subject: t.Subject, Description: t.Description, Status: string(t.Status), Owner: t.Owner, ActiveForm: t.ActiveForm,
+		BlockedBy: there(t.BlockedBy), Blocks: there(t.Blocks)}
+}
+
+// IsTeamState reports whether data is a TeamState in JSON, with everything that it has to have.
+func IsTeamState(data []byte) bool {
+	_, err := ReadTeamState(data)
+	return err == nil
+}
+
+// IsTeamMember reports whether data is a TeamMember in JSON.
+func IsTeamMember(data []byte) bool {
+	var m TeamMember
+	return json.Unmarshal(data, &m) == nil && m.valid() == nil
+}
+
+// IsTeamTask reports whether data is a TeamTask in JSON.
+func IsTeamTask(data []byte) bool {
+	var t TeamTask
+	return json.Unmarshal(data, &t) == nil && t.valid() == nil
+}
+
+// ReadTeamState reads a TeamState that was persisted.
+func ReadTeamState(data []byte) (*TeamState, error) {
+	var t TeamState
+	if err := json.Unmarshal(data, &t); err != nil {
+		return nil, fmt.Errorf("not a team's state: %w", err)
+	}
+	if t.Name == "" || t.Role != RoleLead && t.Role != RoleTeammate || t.Members == nil || t.Tasks == nil {
+		return nil, fmt.Errorf("not a team's state: it lacks a name, a role, members or tasks")
+	}
+	for _, m := range t.Members {
+		if err := m.valid(); err != nil {
+			return nil, err
+		}
+	}
+	for _, task := range t.Tasks {
+		if err := task.valid(); err != nil {
+			return nil, err
+		}
+	}
+	return &t, nil
+}
+
+func (m *TeamMember) valid() error {
+	if m.Name == "" || !slices.Contains([]string{active, idle, shutdown}, m.Status) {
+		return fmt.Errorf("not a member: name %.40q, status %.40q", m.Name, m.Status)
+	}
+	return nil
+}
+
+func (t *TeamTask) valid() error {
+	if taskNumber(t.ID) == 0 || !slices.Contains([]string{"pending", "in_progress", "completed", "deleted"}, t.Status) || t.BlockedBy == nil || t.Blocks == nil {
+		return fmt.Errorf("not a task: id %.40q, status %.40q", t.ID, t.Status)
+	}
+	return nil
+}
