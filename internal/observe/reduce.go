@@ -9,11 +9,15 @@ import (
 	"cadre/internal/team"
 )
 
-// fact is something that happened: a call and its result.
+// fact takes something that happened: a call and its result.
 //
 // A fact of the session itself is its team's if it leads one, else its own list's. A teammate's is its team's; one of whom it is not known yet who it is, or
 // whose team has not shown itself, is held until that is known.
 func (o *Observer) fact(f fact) {
+	if f.Mail != nil {
+		o.letters(f.Mail)
+		return
+	}
 	by := &f.Call.By
 	out := outcomeOf(f.Call.Tool, &f.Result, func(name string) bool { return name == o.lead() || o.roster.isMember(name) })
 	if by.Agent != "" && by.Member == "" {
@@ -193,6 +197,9 @@ func (o *Observer) deleted(f *fact, out *outcome, inTeam bool) {
 	o.epoch.Gone[o.teamName()] = f.Result.At
 	o.commit(f.Call.ID, o.lead(), f.Result.At)
 	o.board, o.roster = newBoard(), newRoster()
+	for _, one := range o.spent {
+		one.Before = one.most()
+	}
 }
 
 func (o *Observer) spawned(f *fact, out *outcome) {

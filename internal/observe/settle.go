@@ -26,7 +26,6 @@ func (o *Observer) settle(id, actor string, at stamp) {
 		clear(o.roster.dirty)
 		return
 	}
-	o.account()
 	said := o.events
 	o.events = nil
 	if len(said) > 0 {
@@ -51,6 +50,9 @@ func (o *Observer) settle(id, actor string, at stamp) {
 		o.settleTasks(actor)
 	}
 	o.commit(id, actor, at)
+	if o.account(); len(o.events) > 0 { // of a team, or a member, that is there only now
+		o.commit(o.anID("usage"), actor, at)
+	}
 }
 
 // commit closes the record.

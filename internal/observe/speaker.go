@@ -45,10 +45,11 @@ type side struct {
 	Last   string `json:"last,omitempty"`   // uuid of its last line
 }
 
-// fact is a call with its result.
+// fact is a call with its result; or letters, where they had to wait like one.
 type fact struct {
-	Call   call   `json:"call"`
-	Result result `json:"result"`
+	Call   call      `json:"call"`
+	Result result    `json:"result"`
+	Mail   *mailLine `json:"mail,omitempty"`
 }
 
 const (
@@ -95,7 +96,8 @@ func (o *Observer) sideOf(m *message) *side {
 		}
 		o.identify()
 	}
-	if m.UUID != "" {
+	if h := hash("side " + m.UUID); m.UUID != "" && !o.correlation.done.has(h) { // an older line that comes again is not the last
+		o.correlation.done.add(h)
 		delete(o.tails, one.Last)
 		one.Last = m.UUID
 		o.tails[m.UUID] = m.Agent

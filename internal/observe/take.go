@@ -2,6 +2,7 @@ package observe
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ func (o *Observer) take(name string, src *source, m *message, now team.Time) {
 			o.use(name, src, m, u, by, at, now)
 		}
 	case "user":
-		o.letters(name, m, by, at)
+		o.letters(&mailLine{m.UUID, m.Parent == "", m.Text, name, by, at})
 		for i := range m.Results {
 			o.result(&m.Results[i], at, now)
 		}
@@ -76,7 +77,7 @@ func (o *Observer) use(name string, src *source, m *message, u use, by speaker, 
 	c := &call{ID: u.ID, Tool: u.Name, Input: u.Input, By: by, At: at, ModelMsg: first(m.ModelMessage, m.UUID), Source: name}
 	if r, ok := o.correlation.call(c, now); ok {
 		o.supplement(c.Tool, c.ID, nil, r)
-		o.fact(fact{*c, *r})
+		o.fact(fact{Call: *c, Result: *r})
 	}
 }
 
@@ -108,7 +109,7 @@ func (o *Observer) result(r *result, at stamp, now team.Time) {
 		return
 	}
 	o.supplement(c.Tool, c.ID, nil, r)
-	o.fact(fact{*c, *r})
+	o.fact(fact{Call: *c, Result: *r})
 }
 
 // fire says idle of the members that completed a task and took no other, now that the message after it has ended: another has begun, or the turn is over ("").
@@ -171,12 +172,30 @@ func (o *Observer) system(src *source, m *message, by speaker, at stamp) {
 	}
 }
 
-// letters takes what a user's line brings from other members.
-func (o *Observer) letters(name string, m *message, by speaker, at stamp) {
-	if !strings.Contains(m.Text, "<teammate-message ") || by.Agent != "" && by.Member == "" {
-		return // nobody knows yet whose context it is
+// mailLine is a user's line with letters from other members.
+type mailLine struct {
+	UUID   string  `json:"uuid,omitempty"`
+	First  bool    `json:"first,omitempty"` // of its transcript
+	Text   string  `json:"text"`
+	Source string  `json:"source"`
+	By     speaker `json:"by"` // in whose context it is
+	At     stamp   `json:"at"`
+}
+
+// letters takes what a user's line brings from other members. In a context of which it is not known yet whose it is, it waits for that.
+func (o *Observer) letters(m *mailLine) {
+	by, at, name := m.By, m.At, m.Source
+	if !strings.Contains(m.Text, "<teammate-message ") {
+		return
 	}
-	if by.Member == "" && !o.leads(by.Session, name) || by.Member != "" && !o.mine(by) && !o.joins(by, at) {
+	if by.Agent != "" && by.Member == "" {
+		by.Member = o.sideMember(by.Agent)
+	}
+	switch {
+	case by.Agent != "" && by.Member == "", by.Member != "" && !o.here() && by.Team == "":
+		o.hold(fact{Mail: m})
+		return
+	case by.Member == "" && !o.leads(by.Session, name), by.Member != "" && !o.joins(by, at):
 		return
 	}
 	if m.UUID != "" {
@@ -186,6 +205,10 @@ func (o *Observer) letters(name string, m *message, by speaker, at stamp) {
 			return
 		}
 		o.correlation.done.add(h)
+	}
+	id := "letters-" + first(m.UUID, fmt.Sprint(o.lines))
+	if o.s != nil && o.s.Remembers(id) {
+		return
 	}
 	to := first(by.Member, o.lead())
 	if p := o.roster.at(by.Member); p != nil { // a turn of its own begins
@@ -199,12 +222,12 @@ func (o *Observer) letters(name string, m *message, by speaker, at stamp) {
 		switch {
 		case isObject([]byte(l.Text)) && json.Unmarshal([]byte(l.Text), &n) == nil && n.Type != "", o.withTail(l.Text, &n):
 			o.notice(&n, l.From, to, at)
-		case i == 0 && m.Parent == "" && by.Member != "" && l.From == o.lead(): // its prompt, which its spawn says
+		case i == 0 && m.First && by.Member != "" && l.From == o.lead(): // its prompt, which its spawn says
 		case o.mail.received(name, l.From, to, l.Text) && l.From != "":
 			o.send(&team.Message{From: l.From, To: to, Type: team.TypeMessage, Body: l.Text, Summary: l.Summary})
 		}
 	}
-	o.settle(o.anID("letters"), to, at)
+	o.settle(id, to, at)
 }
 
 // withTail reads a letter in JSON behind which the program wrote a word of help.
@@ -250,8 +273,8 @@ func (o *Observer) notice(n *notice, from, to string, at stamp) {
 // program was started anew.
 type spent struct {
 	Member string              `json:"member,omitempty"`
-	Of     map[string]*running `json:"of"`   // by source
-	Told   tokens              `json:"told"` // what of it was reported
+	Of     map[string]*running `json:"of"`     // by source
+	Before tokens              `json:"before"` // what of it was for a team before this one
 }
 
 type running struct{ Before, Last tokens }
@@ -309,30 +332,46 @@ func (o *Observer) usage(name string, m *message, by speaker, at stamp) {
 	o.settle(o.anID("usage"), by.Member, at)
 }
 
-// account reports what sessions of the team have used since the last report.
+// most is what the session has used by the source that knows most of it.
+func (s *spent) most() (most tokens) {
+	for _, r := range s.Of {
+		for i := range most {
+			most[i] = max(most[i], r.Before[i]+r.Last[i])
+		}
+	}
+	return most
+}
+
+// account reports what the team's sessions have used beyond what its state says.
 func (o *Observer) account() {
-	if !o.unbilled {
+	if !o.unbilled || o.founding() {
 		return
 	}
 	o.unbilled = false
-	for _, id := range sortedKeys(o.spent) {
-		one := o.spent[id]
+	used := map[string]tokens{}
+	for id, one := range o.spent {
 		if one.Member == "" && !o.leads(id, "") {
 			continue
 		}
-		var most, more tokens
-		for _, r := range one.Of {
-			for i := range most {
-				most[i] = max(most[i], r.Before[i]+r.Last[i])
-			}
+		who, most := first(one.Member, o.lead()), one.most()
+		sum := used[who]
+		for i := range sum {
+			sum[i] += most[i] - one.Before[i]
 		}
-		for i := range more {
-			more[i] = most[i] - one.Told[i]
-		}
-		if more == (tokens{}) {
+		used[who] = sum
+	}
+	for _, who := range sortedKeys(used) {
+		m, ok := o.s.Member(who)
+		if !ok {
+			o.unbilled = true
 			continue
 		}
-		one.Told = most
-		o.emit(&team.UsageReported{Member: first(one.Member, o.lead()), Usage: more.usage()})
+		more, have := used[who], tokensOf(&m.Usage)
+		for i := range more {
+			more[i] = max(0, more[i]-have[i])
+		}
+		if more != (tokens{}) {
+			o.emit(&team.UsageReported{Member: who, Usage: more.usage()})
+		}
 	}
 }
