@@ -32,4 +32,15 @@
 //   - No line is fatal. What cannot be read is counted and reported, and if it may have concerned the team, that is a gap, and said.
 //   - Memory grows with the tasks and members of the team alone; everything else that is remembered has a bound.
 //   - What is known can be saved and read back at any line, also in the middle of a call.
+//
+// # Contract
+//
+// What consumers of [Observer.State], [Observer.Agents] and [Notice] may rely on, at every line:
+//
+//   - There is no state until a team was created, or showed itself, and none after it was deleted. A session without a team makes no event.
+//   - Members are added and never taken away while their team is there; who shut down stays, with that status. Their names are unique.
+//   - Tasks are added, change, and go only when they were deleted, or an agent's own list has them no more. Their ids are unique.
+//   - The agents are the members, in the same order.
+//   - What happens to a member or a task comes after it joined or was created. Beyond that the order is that in which it was read.
+//   - The state survives a restart, a reconnection and the compaction of an agent's context: nothing is gone because an agent forgot it.
 package observe

@@ -11,7 +11,8 @@ func (o *Observer) worth(src *source, line []byte) bool {
 	switch string(kind) {
 	case "": // the type is not its first field: a transcript, or another order
 		return bytes.Contains(line[:min(len(line), 512)], isSidechain) || o.results(line) || o.uses(line) || bytes.Contains(line, teammateMessage) ||
-			bytes.Contains(line, totalCost) || bytes.Contains(line, turnDuration) || bytes.Contains(line, taskNotification) || len(src.Arms) > 0
+			bytes.Contains(line, totalCost) || bytes.Contains(line, turnDuration) || bytes.Contains(line, taskNotification) || len(src.Arms) > 0 ||
+			bytes.Contains(line, initWord) && !o.knowsSession(line)
 	case "assistant":
 		return len(src.Arms) > 0 || o.uses(rest)
 	case "user":

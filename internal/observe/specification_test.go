@@ -1,0 +1,716 @@
+package observe
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"cadre/internal/team"
+)
+
+// The tests that the specification of team observation asks for, phase by phase.
+
+func TestPhase51Types(t *testing.T) {
+	t.Run("type guards of the new message types", func(t *testing.T) {
+		for kind, want := range map[string][3]bool{"team_message": {true, false, false}, "team_task_update": {false, true, false},
+			"team_state_change": {false, false, true}, "assistant": {}, "": {}} {
+			if got := [3]bool{IsTeamMessage(kind), IsTeamTaskUpdate(kind), IsTeamStateChange(kind)}; got != want {
+				t.Errorf("%q: %v", kind, got)
+			}
+		}
+	})
+	t.Run("type guards of TeamMember, TeamTask, TeamState", func(t *testing.T) {
+		member := `{"name":"alice","agentId":"a","agentType":"t","status":"idle"}`
+		task := `{"id":"1","subject":"A","status":"pending","blockedBy":[],"blocks":[]}`
+		for data, want := range map[string][3]bool{
+			member: {true, false, false},
+			task:   {false, true, false},
+			`{"name":"t","role":"lead","members":[` + member + `],"tasks":[` + task + `]}`:     {false, false, true},
+			`{"name":"t","role":"lead","members":[],"tasks":[]}`:                               {false, false, true},
+			`{"name":"t","role":"boss","members":[],"tasks":[]}`:                               {},
+			`{"name":"t","role":"lead","members":[]}`:                                          {},
+			`{"name":"t","role":"lead","members":[{"name":"x","status":"asleep"}],"tasks":[]}`: {},
+			`{"name":"t","role":"lead","members":[],"tasks":[{"id":"x","status":"pending"}]}`:  {},
+			`{"id":"1","status":"done","blockedBy":[],"blocks":[]}`:                            {},
+			`null`: {}, `[]`: {}, `"x"`: {}, `{`: {}, ``: {},
+		} {
+			if got := [3]bool{IsTeamMember([]byte(data)), IsTeamTask([]byte(data)), IsTeamState([]byte(data))}; got != want {
+				t.Errorf("%s: %v, not %v", data, got, want)
+			}
+		}
+	})
+	t.Run("a TeamState as it is written is one", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.task("1", "A")
+		data, _ := json.Marshal(s.State())
+		if !IsTeamState(data) {
+			t.Errorf("%s", data)
+		}
+		empty := play(t)
+		empty.createTeam("fx")
+		if data, _ := json.Marshal(empty.State()); string(data) != `{"name":"fx","role":"lead","members":[],"tasks":[]}` {
+			t.Errorf("%s", data)
+		}
+	})
+	t.Run("agents are there and are the members", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		if got := s.Agents(); !slices.Equal(got, []string{"alice"}) {
+			t.Error(got)
+		}
+	})
+}
+
+func TestPhase52Recognizer(t *testing.T) {
+	for _, c := range []struct {
+		name, tool, input string
+		team              bool // there is one
+		is                bool
+		category          Category
+		warns             bool
+	}{
+		{"TeamCreate", "TeamCreate", `{"team_name":"fx"}`, false, true, StateChange, false},
+		{"TeamDelete", "TeamDelete", `{}`, true, true, StateChange, false},
+		{"TeamDelete without any input", "TeamDelete", ``, true, true, StateChange, false},
+		{"Task with team_name and name", "Task", `{"team_name":"fx","name":"alice"}`, true, true, StateChange, false},
+		{"Agent with a name", "Agent", `{"name":"alice"}`, false, true, StateChange, false},
+		{"TaskCreate", "TaskCreate", `{"subject":"A"}`, true, true, TaskUpdate, false},
+		{"TaskUpdate", "TaskUpdate", `{"taskId":"1"}`, true, true, TaskUpdate, false},
+		{"TaskList", "TaskList", `{}`, true, true, TaskUpdate, false},
+		{"TaskGet", "TaskGet", `{"taskId":"1"}`, true, true, TaskUpdate, false},
+		{"SendMessage of the first age", "SendMessage", `{"type":"message","recipient":"a","content":"x"}`, true, true, Message, false},
+		{"SendMessage of the second age", "SendMessage", `{"to":"a","message":"x","summary":"s"}`, true, true, Message, false},
+		{"a structured SendMessage", "SendMessage", `{"to":"a","message":{"type":"shutdown_request"}}`, true, true, Message, false},
+		{"Task with only a description is a subagent", "Task", `{"description":"d"}`, true, false, "", false},
+		{"Task with team_name and no name is a subagent", "Task", `{"description":"d","team_name":"fx"}`, true, false, "", false},
+		{"Agent without a name is a subagent", "Agent", `{"description":"d","prompt":"p"}`, true, false, "", false},
+		{"Task with a name and no team to join is a subagent", "Task", `{"name":"alice"}`, false, false, "", false},
+		{"Task with a name joins the team that is there, as recorded", "Task", `{"name":"dave"}`, true, true, StateChange, false},
+		{"Read", "Read", `{"file_path":"x"}`, true, false, "", false},
+		{"Bash", "Bash", `{"command":"x"}`, true, false, "", false},
+		{"TaskOutput and TaskStop are known and none", "TaskOutput", `{"task_id":"x"}`, true, false, "", false},
+		{"an unknown Team tool", "TeamMerge", `{}`, true, false, "", true},
+		{"an unknown Task tool", "TaskArchive", `{}`, true, false, "", true},
+		{"TeamCreate without team_name", "TeamCreate", `{}`, true, false, "", true},
+		{"TaskCreate without subject", "TaskCreate", `{"description":"x"}`, true, false, "", true},
+		{"TaskUpdate without taskId", "TaskUpdate", `{"status":"completed"}`, true, false, "", true},
+		{"TaskGet without taskId", "TaskGet", `{}`, true, false, "", true},
+		{"SendMessage without type", "SendMessage", `{"content":"x"}`, true, false, "", true},
+		{"an input of another type", "TaskUpdate", `{"taskId":{"id":1}}`, true, false, "", true},
+		{"an input that is no object", "TaskCreate", `["x"]`, true, false, "", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			is, why := recognise(use{ID: "toolu_1", Name: c.tool, Input: json.RawMessage(c.input)}, c.team)
+			if is != c.is || (why != "") != c.warns {
+				t.Errorf("recognised: %v, warning %q", is, why)
+			}
+			if is && tools[c.tool].category != c.category {
+				t.Errorf("category %s", tools[c.tool].category)
+			}
+			// and the sift lets it through, as anything that is worth a warning
+			line := fmt.Sprintf(`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","name":%q,"input":%s}]}}`, c.tool, first(c.input, "{}"))
+			if o := New(Options{}); (is || c.warns) && !o.worth(o.source("lead"), []byte(line)) {
+				t.Error("the line is passed over")
+			}
+		})
+	}
+	t.Run("several tool uses in one message", func(t *testing.T) {
+		s := play(t)
+		blocks := []any{obj{"type": "text", "text": "now"}}
+		for i, tool := range []string{"Bash", "TaskList", "TaskCreate", "Read"} {
+			blocks = append(blocks, obj{"type": "tool_use", "id": fmt.Sprint("t", i), "name": tool, "input": obj{"subject": "A", "command": "x"}})
+		}
+		seen := s.line(obj{"type": "assistant", "session_id": s.session, "message": obj{"id": "m", "content": blocks}})
+		var ids []string
+		for _, one := range seen.Supplements {
+			ids = append(ids, one.Metadata.TeamToolUseID)
+		}
+		if !slices.Equal(ids, []string{"t1", "t2"}) {
+			t.Error(ids)
+		}
+	})
+	t.Run("a subagent's calls are not the lead's", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.line(obj{"type": "assistant", "session_id": s.session, "parent_tool_use_id": "toolu_9", "message": obj{"content": []any{
+			obj{"type": "tool_use", "id": "sub1", "name": "TaskCreate", "input": obj{"subject": "mine"}}}}})
+		s.line(obj{"type": "user", "session_id": s.session, "parent_tool_use_id": "toolu_9", "message": obj{"content": []any{
+			obj{"type": "tool_result", "tool_use_id": "sub1", "content": "Task #1 created successfully: mine"}}}})
+		s.want("fx/lead")
+		if c := s.Counts(); c.Pending != 0 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+func TestPhase53Correlation(t *testing.T) {
+	newCall := func(id string) *call { return &call{ID: id, Tool: "TaskList"} }
+	t.Run("a call and its result", func(t *testing.T) {
+		c := newCorrelation(TTL)
+		if _, ok := c.call(newCall("a"), 0); ok {
+			t.Error("there was no result yet")
+		}
+		if got, ok := c.result(&result{ID: "a"}, 5); !ok || got.ID != "a" || len(c.calls) != 0 {
+			t.Error(got, ok)
+		}
+	})
+	t.Run("the result comes first", func(t *testing.T) {
+		c := newCorrelation(TTL)
+		if _, ok := c.result(&result{ID: "a", R: "text"}, 0); ok {
+			t.Error("there was no call yet")
+		}
+		if got, ok := c.call(newCall("a"), 5); !ok || got.R != "text" || len(c.early) != 0 {
+			t.Error(got, ok)
+		}
+	})
+	t.Run("what waits too long is given up", func(t *testing.T) {
+		c := newCorrelation(TTL)
+		c.call(newCall("a"), 0)
+		c.result(&result{ID: "b"}, 1)
+		c.call(newCall("c"), 20_000)
+		if n := c.expire(30_000); n != 0 {
+			t.Errorf("%d after exactly 30 s", n)
+		}
+		if n := c.expire(30_002); n != 2 || c.discarded != 1 || c.orphaned != 1 || len(c.calls) != 1 {
+			t.Errorf("%d given up: %d calls, %d results", n, c.discarded, c.orphaned)
+		}
+		if _, ok := c.result(&result{ID: "a"}, 30_003); ok {
+			t.Error("a call that was given up is answered")
+		}
+	})
+	t.Run("an error result ends the call and changes nothing", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.use("x", "TaskCreate", obj{"subject": "A"})
+		s.fails("x", "no")
+		s.want("fx/lead")
+		if c := s.Counts(); c.Pending != 0 || c.Failed != 1 {
+			t.Errorf("%+v", c)
+		}
+	})
+	t.Run("of two calls with one id the last counts", func(t *testing.T) {
+		c := newCorrelation(TTL)
+		c.call(newCall("a"), 0)
+		c.call(&call{ID: "a", Tool: "TaskGet"}, 1)
+		if got, _ := c.result(&result{ID: "a"}, 2); got.Tool != "TaskGet" || c.duplicates != 1 {
+			t.Error(got.Tool, c.duplicates)
+		}
+		if _, ok := c.call(newCall("a"), 3); ok || len(c.calls) != 0 {
+			t.Error("a call that was answered waits again")
+		}
+	})
+	t.Run("one that is written again is given up all the same", func(t *testing.T) {
+		c := newCorrelation(TTL)
+		c.call(newCall("a"), 0)
+		c.call(newCall("a"), 20_000)
+		if n := c.expire(30_001); n != 1 || len(c.calls) != 0 {
+			t.Errorf("%d given up, %d wait", n, len(c.calls))
+		}
+	})
+	t.Run("a result without a call", func(t *testing.T) {
+		s := play(t)
+		s.answer("nobody", obj{"task": obj{"id": "1"}}, "")
+		s.want("null")
+	})
+	t.Run("pending is counted", func(t *testing.T) {
+		s := play(t)
+		s.use("a", "TaskList", obj{})
+		s.use("b", "TaskList", obj{})
+		if n := s.Counts().Pending; n != 2 {
+			t.Error(n)
+		}
+		s.answer("a", obj{"tasks": []any{}}, "")
+		if n := s.Counts().Pending; n != 1 {
+			t.Error(n)
+		}
+	})
+	t.Run("memory is bounded", func(t *testing.T) {
+		c := newCorrelation(TTL)
+		for i := range 3 * maxWaiting {
+			c.call(newCall(fmt.Sprint("a", i)), 0)
+			c.result(&result{ID: fmt.Sprint("b", i)}, 0)
+		}
+		if n := len(c.calls) + len(c.early); n > maxWaiting || c.discarded+c.orphaned != int64(6*maxWaiting-n) {
+			t.Errorf("%d wait, %d and %d given up", n, c.discarded, c.orphaned)
+		}
+		c.result(&result{ID: "big", R: strings.Repeat("x", maxEarly+1)}, 0)
+		if c.early["big"] != nil {
+			t.Error("a huge result is kept for a call that nobody has seen")
+		}
+	})
+}
+
+func TestPhase54Reducer(t *testing.T) {
+	t.Run("full lifecycle", func(t *testing.T) {
+		s := play(t)
+		s.want("null")
+		s.createTeam("fx")
+		s.want("fx/lead")
+		s.spawn("alice")
+		s.spawn("bob")
+		s.task("1", "A")
+		s.task("2", "B")
+		s.want("fx/lead alice:active bob:active #1:pending #2:pending")
+		s.update("1", obj{"status": "in_progress", "owner": "alice"})
+		s.want("fx/lead alice:active bob:active #1:in_progress(alice) #2:pending")
+		s.update("1", obj{"status": "completed"})
+		s.want("fx/lead alice:active bob:active #1:completed(alice) #2:pending")
+		s.send(obj{"type": "shutdown_request", "recipient": "alice"}, obj{"request_id": "shutdown-1@alice", "target": "alice"})
+		s.send(obj{"type": "shutdown_response", "request_id": "shutdown-1@alice", "approve": true}, obj{"request_id": "shutdown-1@alice"})
+		s.want("fx/lead alice:shutdown bob:active #1:completed(alice) #2:pending")
+		s.do("TeamDelete", obj{}, obj{"success": true, "message": "Cleaned up", "team_name": "fx"})
+		s.want("null")
+	})
+	t.Run("idempotency", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.task("1", "A")
+		s.update("1", obj{"status": "in_progress", "owner": "alice"})
+		before := s.state()
+		s.createTeam("fx") // other tool uses that say the same
+		s.spawn("alice")
+		s.task("1", "A")
+		s.want(before)
+	})
+	t.Run("TaskUpdate of an unknown task", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.update("7", obj{"status": "completed"})
+		s.want("fx/lead")
+	})
+	t.Run("shutdown of an unknown member", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.send(obj{"type": "shutdown_response", "request_id": "shutdown-1@zoe", "approve": true}, nil)
+		s.want("fx/lead")
+	})
+	t.Run("messages and broadcasts change no state", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.send(obj{"type": "message", "recipient": "alice", "content": "x", "summary": "s"}, nil)
+		s.send(obj{"type": "broadcast", "content": "y", "summary": "s"}, obj{"recipients": []any{"alice"}})
+		s.want("fx/lead alice:active")
+	})
+	t.Run("a rejected shutdown changes no state", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.send(obj{"type": "shutdown_request", "recipient": "alice"}, obj{"request_id": "shutdown-1@alice", "target": "alice"})
+		s.send(obj{"type": "shutdown_response", "request_id": "shutdown-1@alice", "approve": false, "content": "busy"}, nil)
+		s.want("fx/lead alice:active")
+	})
+	t.Run("plan requests change no state", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.send(obj{"type": "plan_approval_request", "recipient": "team-lead", "content": "plan", "request_id": "plan_approval-1@alice@fx"}, nil)
+		s.send(obj{"type": "plan_approval_response", "recipient": "alice", "request_id": "plan_approval-1@alice@fx", "approve": true}, nil)
+		s.want("fx/lead alice:active")
+	})
+	t.Run("dependencies", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		for i := range 4 {
+			s.task(fmt.Sprint(i+1), "T")
+		}
+		s.update("2", obj{"addBlockedBy": []any{"1"}})
+		s.update("3", obj{"addBlocks": []any{"4"}})
+		s.want("fx/lead #1:pending>2 #2:pending<1 #3:pending>4 #4:pending<3")
+		s.update("1", obj{"addBlockedBy": []any{"2"}})
+		s.want("fx/lead #1:pending<2>2 #2:pending<1>1 #3:pending>4 #4:pending<3")
+	})
+	t.Run("deleted is removed", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.task("1", "A")
+		s.task("2", "B")
+		s.update("2", obj{"addBlockedBy": []any{"1"}})
+		s.update("1", obj{"status": "deleted"})
+		s.want("fx/lead #2:pending")
+	})
+	t.Run("the last write wins", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.task("1", "A")
+		s.use("x", "TaskUpdate", obj{"taskId": "1", "owner": "alice"})
+		s.use("y", "TaskUpdate", obj{"taskId": "1", "owner": "bob"})
+		s.answer("y", obj{"success": true}, "")
+		s.answer("x", obj{"success": true}, "")
+		s.want("fx/lead #1:pending(alice)")
+	})
+	t.Run("role", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.want("fx/lead")
+		mate := play(t)
+		mate.Introduce("lead", "fx", "alice")
+		mate.do("TaskList", obj{}, obj{"tasks": []any{obj{"id": "1", "subject": "A", "status": "pending", "blockedBy": []any{}}}})
+		mate.want("fx/teammate alice:active #1:pending")
+	})
+	t.Run("TaskList and TaskGet reconcile", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.task("1", "A")
+		s.task("2", "B")
+		s.do("TaskList", obj{}, obj{"tasks": []any{obj{"id": "2", "subject": "B", "status": "completed", "owner": "alice", "blockedBy": []any{}},
+			obj{"id": "5", "subject": "E", "status": "pending", "blockedBy": []any{"2"}}}})
+		s.want("fx/lead #2:completed(alice)>5 #5:pending<2")
+		s.do("TaskGet", obj{"taskId": "5"}, obj{"task": obj{"id": "5", "subject": "E2", "description": "d", "status": "in_progress", "blocks": []any{}, "blockedBy": []any{}}})
+		s.want("fx/lead #2:completed(alice) #5:in_progress")
+		s.use("g", "TaskGet", obj{"taskId": "5"})
+		s.answer("g", obj{"task": nil}, "Task not found")
+		s.want("fx/lead #2:completed(alice)")
+	})
+	t.Run("a list that is older than what came meanwhile", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.task("1", "A")
+		s.use("l", "TaskList", obj{})
+		s.task("2", "B")
+		s.update("1", obj{"status": "completed", "owner": "alice"})
+		s.answer("l", obj{"tasks": []any{obj{"id": "1", "subject": "A", "status": "pending", "blockedBy": []any{}}}}, "")
+		s.want("fx/lead #1:completed(alice) #2:pending")
+	})
+	t.Run("hidden tasks stay hidden", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.do("TaskCreate", obj{"subject": "alice", "metadata": obj{"_internal": true}}, obj{"task": obj{"id": "1", "subject": "alice"}})
+		s.do("TaskGet", obj{"taskId": "2"}, obj{"task": obj{"id": "2", "subject": "alice", "description": "you are alice", "status": "in_progress", "blocks": []any{}, "blockedBy": []any{}}})
+		s.want("fx/lead alice:active")
+	})
+	t.Run("ids and outcomes from the text alone", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		text := func(tool string, input obj, text string) {
+			s.n++
+			id := fmt.Sprint("toolu_", s.n)
+			s.use(id, tool, input)
+			s.answer(id, nil, text)
+		}
+		text("Task", obj{"name": "alice", "team_name": "fx"}, "Spawned successfully.\nagent_id: alice@fx\nname: alice\nteam_name: fx\nThe agent is now running.")
+		text("TaskCreate", obj{"subject": "A"}, "Task #1 created successfully: A")
+		text("TaskCreate", obj{"subject": "B"}, "Task #2 created successfully: B")
+		text("TaskUpdate", obj{"taskId": "1", "status": "in_progress", "owner": "alice"}, "Updated task #1 owner, status")
+		text("TaskUpdate", obj{"taskId": "9", "status": "completed"}, "Task not found")
+		text("TaskCreate", obj{"subject": "C"}, "<tool_use_error>InputValidationError: no</tool_use_error>")
+		s.want("fx/lead alice:active #1:in_progress(alice) #2:pending")
+		text("TaskList", obj{}, "#1 [completed] A (alice)\n#2 [pending] B (not a name) [blocked by #1, #3]\n#3 [pending] C")
+		s.want("fx/lead alice:active #1:completed(alice)>2 #2:pending<1,3 #3:pending>2")
+		if got := s.State().Tasks[1].Subject; got != "B (not a name)" {
+			t.Error(got)
+		}
+		text("TaskGet", obj{"taskId": "3"}, "Task #3: C\nStatus: pending\nDescription: two\nlines\nBlocked by: #1\nBlocks: #2")
+		if got := s.State().Tasks[2]; got.Description != "two\nlines" || !slices.Equal(got.BlockedBy, []string{"1"}) {
+			t.Errorf("%+v", got)
+		}
+		text("TaskList", obj{}, "No tasks found")
+		s.want("fx/lead alice:active")
+		text("SendMessage", obj{"type": "shutdown_request", "recipient": "alice"}, "Shutdown request sent to alice. Request ID: shutdown-5@alice")
+		if last := s.all[len(s.all)-1]; last.Type != ShutdownRequested || last.RequestID != "shutdown-5@alice" {
+			t.Errorf("%+v", last)
+		}
+	})
+	t.Run("absurd ids", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		for _, id := range []string{"9999999", "99999999999999999999", "-1", "0", "x", "1.5", "01"} {
+			s.task(id, "A")
+		}
+		s.want("fx/lead")
+		s.task("12", "L")
+		s.want("fx/lead #12:pending")
+	})
+}
+
+func TestPhase55Supplements(t *testing.T) {
+	s := play(t)
+	line := obj{"type": "assistant", "session_id": s.session, "message": obj{"id": "m", "content": []any{
+		obj{"type": "tool_use", "id": "t1", "name": "SendMessage", "input": obj{"type": "message", "recipient": "alice", "content": "hi", "summary": "s"}}}}}
+	seen := s.line(line)
+	want := []Supplement{{Message, "system", SupplementMetadata{TeamToolUseID: "t1", ToolName: "SendMessage", Input: json.RawMessage(`{"content":"hi","recipient":"alice","summary":"s","type":"message"}`)}}}
+	if !seen.TeamToolUse || !reflect.DeepEqual(seen.Supplements, want) {
+		t.Errorf("%v %+v", seen.TeamToolUse, seen.Supplements)
+	}
+	t.Run("the result of a team's tool", func(t *testing.T) {
+		seen := s.answer("t1", obj{"success": true}, "")
+		if len(seen.Supplements) != 1 || seen.Supplements[0].Metadata.TeamToolUseID != "t1" || string(seen.Supplements[0].Metadata.Result) != `{"success":true}` || !seen.TeamToolUse {
+			t.Errorf("%+v", seen)
+		}
+	})
+	t.Run("other messages", func(t *testing.T) {
+		for _, v := range []obj{
+			{"type": "assistant", "session_id": s.session, "message": obj{"id": "m2", "content": []any{obj{"type": "text", "text": "TaskCreate SendMessage"}}}},
+			{"type": "assistant", "session_id": s.session, "message": obj{"id": "m3", "content": []any{obj{"type": "tool_use", "id": "b", "name": "Bash", "input": obj{}}}}},
+			{"type": "user", "session_id": s.session, "message": obj{"content": []any{obj{"type": "tool_result", "tool_use_id": "b", "content": "ok"}}}},
+		} {
+			if seen := s.line(v); seen.TeamToolUse || seen.Supplements != nil || seen.Records != nil {
+				t.Errorf("%v: %+v", v, seen)
+			}
+		}
+	})
+	t.Run("the line itself is left alone", func(t *testing.T) {
+		for _, line := range recorded(t, "2.1.47/stream.jsonl") {
+			before := string(line)
+			o := New(Options{})
+			o.Line("lead", line, 1)
+			if string(line) != before {
+				t.Fatal("changed")
+			}
+		}
+	})
+	t.Run("the Agent SDK's objects, as Python writes them", func(t *testing.T) {
+		stream, sdk := New(Options{}), New(Options{})
+		for i, line := range clip(recorded(t, "2.1.177/stream.jsonl"), `"text":"ops done"`) {
+			var v any
+			if err := json.Unmarshal(line, &v); err != nil {
+				t.Fatal(err)
+			}
+			a := stream.Line("lead", line, epochMillis+team.Time(i))
+			b := sdk.Line("lead", spaced(v), epochMillis+team.Time(i))
+			if len(a.Supplements) != len(b.Supplements) || a.TeamToolUse != b.TeamToolUse {
+				t.Fatalf("line %d has %d supplements, and %d as an object", i+1, len(a.Supplements), len(b.Supplements))
+			}
+		}
+		if !reflect.DeepEqual(stream.State(), sdk.State()) || sdk.State() == nil {
+			t.Error("the states differ")
+		}
+	})
+}
+
+// spaced writes JSON with a space behind every colon and comma and keys in the order of the alphabet, as other writers do.
+func spaced(v any) []byte {
+	switch v := v.(type) {
+	case map[string]any:
+		var parts []string
+		for _, key := range sortedKeys(v) {
+			parts = append(parts, fmt.Sprintf("%q: %s", key, spaced(v[key])))
+		}
+		return []byte("{" + strings.Join(parts, ", ") + "}")
+	case []any:
+		var parts []string
+		for _, one := range v {
+			parts = append(parts, string(spaced(one)))
+		}
+		return []byte("[" + strings.Join(parts, ", ") + "]")
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func TestPhase56Integration(t *testing.T) {
+	t.Run("the state after each message", func(t *testing.T) {
+		s := play(t)
+		s.want("null")
+		s.use("c", "TeamCreate", obj{"team_name": "fx"})
+		s.want("null") // what was only asked for is not there
+		s.answer("c", obj{"team_name": "fx"}, "")
+		s.want("fx/lead")
+		s.use("d", "TeamDelete", obj{})
+		s.want("fx/lead")
+		s.answer("d", obj{"success": false, "message": "Cannot cleanup team with 1 active member(s)", "team_name": "fx"}, "")
+		s.want("fx/lead")
+	})
+	t.Run("agents before, during and after a team", func(t *testing.T) {
+		s := play(t)
+		s.line(obj{"type": "system", "subtype": "init", "session_id": s.session, "agents": []any{"general-purpose", "Plan"}})
+		if got := s.Agents(); !slices.Equal(got, []string{"general-purpose", "Plan"}) {
+			t.Error(got)
+		}
+		s.createTeam("fx")
+		if got := s.Agents(); len(got) != 0 {
+			t.Error(got)
+		}
+		s.spawn("alice")
+		s.spawn("bob")
+		if got := s.Agents(); !slices.Equal(got, []string{"alice", "bob"}) {
+			t.Error(got)
+		}
+		s.do("TeamDelete", obj{}, obj{"success": true})
+		if got := s.Agents(); got == nil || len(got) != 0 {
+			t.Error(got)
+		}
+	})
+	t.Run("hydration from a persisted state", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.task("1", "A")
+		s.task("2", "B")
+		s.update("2", obj{"addBlockedBy": []any{"1"}, "owner": "alice"})
+		data, _ := json.Marshal(s.State())
+		state, err := ReadTeamState(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, seen := FromTeamState(Options{}, state, s.now)
+		if again, _ := json.Marshal(o.State()); string(again) != string(data) || len(seen.Records) == 0 {
+			t.Errorf("%s became\n%s", data, again)
+		}
+		s.Observer = o
+		s.update("1", obj{"status": "completed"})
+		s.want("fx/lead alice:active #1:completed>2 #2:pending(alice)<1")
+		s.spawn("bob")
+		s.want("fx/lead alice:active bob:active #1:completed>2 #2:pending(alice)<1")
+	})
+	t.Run("stale halves are given up after 30 s", func(t *testing.T) {
+		s := play(t)
+		s.use("x", "TaskList", obj{})
+		s.now += TTL + 1
+		seen := s.line(obj{"type": "system", "subtype": "status"})
+		if c := s.Counts(); c.Pending != 0 || c.Discarded != 1 || len(seen.Warnings) != 1 {
+			t.Errorf("%+v %v", c, seen.Warnings)
+		}
+	})
+}
+
+func TestPhase57Events(t *testing.T) {
+	t.Run("at the right moments", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.wantNames("created")
+		s.spawn("alice")
+		s.wantNames("created member:joined")
+		s.task("1", "A")
+		s.update("1", obj{"status": "in_progress", "owner": "alice"})
+		s.wantNames("created member:joined task:created task:claimed")
+		s.update("1", obj{"status": "completed"})
+		s.wantNames("created member:joined task:created task:claimed task:completed")
+		s.all = nil
+		s.send(obj{"type": "message", "recipient": "alice", "content": "x", "summary": "s"}, nil)
+		s.line(obj{"type": "result", "session_id": s.session})
+		s.wantNames("message:received member:idle")
+		s.all = nil
+		s.send(obj{"type": "plan_approval_request", "request_id": "plan_approval-1@alice@fx", "content": "p"}, nil)
+		s.send(obj{"type": "plan_approval_response", "recipient": "alice", "request_id": "plan_approval-1@alice@fx", "approve": true}, nil)
+		s.send(obj{"type": "shutdown_request", "recipient": "alice"}, obj{"request_id": "shutdown-1@alice", "target": "alice"})
+		s.send(obj{"type": "shutdown_response", "request_id": "shutdown-1@alice", "approve": true}, nil)
+		s.do("TeamDelete", obj{}, obj{"success": true})
+		s.wantNames("plan:requested plan:resolved shutdown:requested shutdown:response member:shutdown deleted")
+	})
+	t.Run("payloads", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.task("1", "A")
+		s.update("1", obj{"status": "in_progress", "owner": "alice"})
+		s.send(obj{"type": "message", "recipient": "alice", "content": "hi", "summary": "s"}, nil)
+		s.send(obj{"type": "broadcast", "content": "all", "summary": "b"}, obj{"recipients": []any{"alice"}})
+		s.send(obj{"type": "plan_approval_response", "recipient": "alice", "request_id": "p1", "approve": false, "content": "more tests"}, nil)
+		s.send(obj{"type": "shutdown_response", "request_id": "shutdown-1@alice", "approve": false, "content": "busy"}, nil)
+		var got []string
+		for _, n := range s.all {
+			data, _ := json.Marshal(n)
+			got = append(got, string(data))
+		}
+		member := `"member":{"name":"alice","agentId":"alice@fx","agentType":"worker","status":"active","model":"m","color":"blue"}`
+		task := func(rest string) string {
+			return `"task":{"id":"1","subject":"A","description":"about A",` + rest + `"blockedBy":[],"blocks":[]}`
+		}
+		const session = `"sessionId":"11112222-3333"`
+		want := []string{
+			`{"type":"team:created",` + session + `,"teamName":"fx"}`,
+			`{"type":"team:member:joined",` + session + `,` + member + `}`,
+			`{"type":"team:task:created",` + session + `,` + task(`"status":"pending",`) + `}`,
+			`{"type":"team:task:claimed",` + session + `,` + task(`"status":"in_progress","owner":"alice",`) + `}`,
+			`{"type":"team:message:received",` + session + `,"from":"team-lead","to":"alice","content":"hi","summary":"s"}`,
+			`{"type":"team:message:received",` + session + `,"from":"team-lead","content":"all","summary":"b"}`,
+			`{"type":"team:plan:resolved",` + session + `,"from":"alice","requestId":"p1","approved":false,"reason":"more tests"}`,
+			`{"type":"team:shutdown:response",` + session + `,"requestId":"shutdown-1@alice","approved":false,"reason":"busy","member":"alice"}`,
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the events are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+	t.Run("none for a session without a team", func(t *testing.T) {
+		s := play(t)
+		s.task("1", "a todo")
+		s.update("1", obj{"status": "completed"})
+		s.do("TaskList", obj{}, obj{"tasks": []any{}})
+		s.do("Task", obj{"description": "d", "prompt": "p"}, obj{"status": "completed", "agentId": "a1"})
+		s.do("Agent", obj{"name": "helper", "prompt": "p"}, obj{"status": "async_launched", "agentId": "a2"})
+		s.wantNames("")
+		s.want("null")
+	})
+	t.Run("idle after a task without another", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.task("1", "A")
+		s.task("2", "B")
+		s.update("1", obj{"status": "in_progress", "owner": "alice"})
+		s.all = nil
+		s.update("1", obj{"status": "completed"})
+		s.update("2", obj{"status": "in_progress", "owner": "alice"}) // the next message takes another
+		s.line(obj{"type": "result", "session_id": s.session})
+		s.wantNames("task:completed task:claimed")
+		s.all = nil
+		s.update("2", obj{"status": "completed"})
+		s.message++
+		text := func(words string) {
+			s.line(obj{"type": "assistant", "session_id": s.session, "message": obj{"id": fmt.Sprint("msg_", s.message), "content": []any{obj{"type": "text", "text": words}}}})
+		}
+		text("the next message, which takes none")
+		text("is not over")
+		s.wantNames("task:completed")
+		s.message++
+		text("now it is")
+		s.wantNames("task:completed member:idle")
+		s.want("fx/lead alice:idle #1:completed(alice) #2:completed(alice)")
+		s.message++
+		text("and it is said once")
+		s.wantNames("task:completed member:idle")
+	})
+	t.Run("both in one message", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.task("1", "A")
+		s.task("2", "B")
+		s.useIn("one", "x", "TaskUpdate", obj{"taskId": "1", "status": "completed", "owner": "alice"})
+		s.useIn("one", "y", "TaskUpdate", obj{"taskId": "2", "status": "in_progress", "owner": "alice"})
+		s.answer("y", obj{"success": true}, "")
+		s.answer("x", obj{"success": true}, "")
+		s.line(obj{"type": "assistant", "session_id": s.session, "message": obj{"id": "two", "content": []any{obj{"type": "text", "text": "well"}}}})
+		s.want("fx/lead alice:active #1:completed(alice) #2:in_progress(alice)")
+	})
+	t.Run("a gap, a failed member, one that comes back", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.all = s.Gap("lead", "the connection was lost", s.now).Notices
+		s.line(obj{"type": "system", "subtype": "task_notification", "tool_use_id": "toolu_2", "status": "failed", "summary": "out of memory", "session_id": s.session})
+		s.want("fx/lead alice:shutdown")
+		s.spawn("alice")
+		s.want("fx/lead alice:active")
+		s.wantNames("gap member:failed member:joined")
+	})
+	t.Run("names", func(t *testing.T) {
+		for _, name := range []string{Created, Deleted, MemberJoined, MemberIdle, MemberShutdown, MemberFailed, TaskCreated, TaskClaimed, TaskCompleted, MessageReceived,
+			ShutdownRequested, ShutdownResponse, PlanRequested, PlanResolved, Gap} {
+			if !eventName.MatchString(name) {
+				t.Error(name)
+			}
+		}
+	})
+}
+
+func TestPhase58Capabilities(t *testing.T) {
+	for adapter, teams := range map[string]bool{"sdk-url": true, "agent-sdk": true, "stream": true, "transcript": true, "acp": false, "codex": false} {
+		c, ok := Adapters[adapter]
+		if !ok || c.Teams != teams || !slices.Contains([]string{"local", "remote", "both"}, c.Availability) {
+			t.Errorf("%s: %+v", adapter, c)
+		}
+	}
+}
