@@ -52,7 +52,7 @@ type entry struct {
 	CreatedBy   string                   `json:"createdBy,omitempty"`
 }
 
-func (e *entry) visible() bool { return e.There.V && !e.Hidden }
+func (e *entry) visible() bool { return e != nil && e.There.V && !e.Hidden }
 
 // board is what is known of a list of tasks.
 type board struct {
@@ -151,7 +151,7 @@ func (e *entry) meta(values map[string]json.RawMessage, when stamp) {
 func (b *board) blockedBy(e *entry) []string {
 	var ids []string
 	for id, edge := range e.BlockedBy {
-		if blocker := b.Tasks[id]; edge.V && blocker != nil && blocker.visible() {
+		if edge.V && b.Tasks[id].visible() {
 			ids = append(ids, id)
 		}
 	}

@@ -106,6 +106,12 @@ func (c *correlation) wait(id string, now team.Time) {
 	}
 }
 
+// waits reports whether a half still waits.
+func (c *correlation) waits(w waiting) bool {
+	one, r := c.calls[w.id], c.early[w.id]
+	return one != nil && one.Came == w.came || r != nil && r.Came == w.came
+}
+
 // drop gives up on a half, unless it has found the other or was seen again since.
 func (c *correlation) drop(w waiting) bool {
 	if one := c.calls[w.id]; one != nil && one.Came == w.came {

@@ -49,12 +49,17 @@ func (o *Observer) Save() ([]byte, error) {
 		m.Seq, m.State = o.s.Seq(), team.AppendSnapshot(nil, o.s)
 	}
 	for _, w := range o.correlation.order {
-		m.Waiting = append(m.Waiting, w.id)
+		if o.correlation.waits(w) {
+			m.Waiting = append(m.Waiting, w.id)
+		}
 	}
 	for _, h := range o.correlation.done.inOrder() {
 		m.Done = binary.LittleEndian.AppendUint64(m.Done, h)
 	}
 	for _, h := range o.foreign {
+		if h == 0 {
+			continue
+		}
 		m.Foreign = binary.LittleEndian.AppendUint64(m.Foreign, h)
 	}
 	return json.Marshal(m)
@@ -139,9 +144,7 @@ func (o *Observer) restore(saved []byte) error {
 		o.correlation.done.add(binary.LittleEndian.Uint64(m.Done[at:]))
 	}
 	for at := 0; at+8 <= len(m.Foreign); at += 8 {
-		if h := binary.LittleEndian.Uint64(m.Foreign[at:]); h != 0 {
-			o.none(h)
-		}
+		o.none(binary.LittleEndian.Uint64(m.Foreign[at:]))
 	}
 	o.held, o.lines, o.counts = m.Held, m.Lines, m.Counts
 	o.correlation.discarded, o.correlation.orphaned, o.correlation.duplicates = o.counts.Discarded, o.counts.Orphaned, o.counts.Duplicates

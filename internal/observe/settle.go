@@ -120,7 +120,7 @@ func (o *Observer) settleStatus(p *person, have team.Member) {
 // settleTasks brings the tasks of the state to what the board knows: first those that are new, so that every other can wait for them.
 func (o *Observer) settleTasks(actor string) {
 	b := o.board
-	ids := sortedKeys(b.dirty)
+	ids := slices.DeleteFunc(sortedKeys(b.dirty), func(id string) bool { return b.Tasks[id] == nil })
 	clear(b.dirty)
 	sortTasks(ids)
 	fresh := map[string]team.Task{}

@@ -1,0 +1,223 @@
+package observe
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"cadre/internal/team"
+)
+
+// seeds are lines of every kind, from the recordings.
+func seeds(f *testing.F) {
+	had := map[string]bool{}
+	for _, inputs := range recordings {
+		for _, in := range inputs {
+			for _, line := range recorded(f, in.file) {
+				if m, err := decode(line); err == nil && len(line) < 4000 {
+					kind := fmt.Sprint(m.Type, m.Subtype, len(m.Uses), len(m.Results), m.Sub, m.Side)
+					for _, u := range m.Uses {
+						kind += u.Name
+					}
+					if !had[kind] {
+						had[kind] = true
+						f.Add(line)
+					}
+				}
+			}
+		}
+	}
+	f.Add([]byte(`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":7}]}]},"tool_use_result":[1]}`))
+	f.Add([]byte("{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"TaskCreate\",\"input\":{\"subject\":\"\xff\"}}]}}"))
+}
+
+// FuzzLine: no line is fatal. What is observed afterwards can be saved, journaled and shown, and the line a second time changes nothing.
+func FuzzLine(f *testing.F) {
+	seeds(f)
+	setup := [][]byte{
+		[]byte(`{"type":"assistant","session_id":"11112222","message":{"id":"m","content":[{"type":"tool_use","id":"c","name":"TeamCreate","input":{"team_name":"fx"}}]}}`),
+		[]byte(`{"type":"user","session_id":"11112222","message":{"content":[{"type":"tool_result","tool_use_id":"c","content":"x"}]},"tool_use_result":{"team_name":"fx"}}`),
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		o := New(Options{})
+		var s *team.State
+		see := func(source string, line []byte) {
+			for _, r := range o.Line(source, line, 5).Records {
+				if r.Seq == 1 {
+					s = &team.State{}
+				}
+				again, err := team.DecodeRecord(r.Seq, string(team.AppendRecord(nil, r)))
+				if err != nil {
+					t.Fatalf("%v", err)
+				}
+				s.Apply(again)
+			}
+		}
+		for _, line := range setup {
+			see("lead", line)
+		}
+		for line := range bytes.Lines(data) {
+			see("lead", line)
+			see("other", line)
+			before := o.State()
+			see("lead", line)
+			if a, b := shown(t, before), shown(t, o.State()); a != b && !bytes.Contains(line, []byte("turn_duration")) && !bytes.Contains(line, []byte("task_notification")) {
+				t.Fatalf("again, it is\n%s\nnot\n%s", b, a)
+			}
+		}
+		if s == nil || shown(t, StateOf(s)) != shown(t, o.State()) {
+			t.Errorf("the journal shows\n%s\nobserved is\n%s", shown(t, StateOf(s)), shown(t, o.State()))
+		}
+		saved, err := o.Save()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Restore(Options{}, saved, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if twice, err := again.Save(); err != nil || !bytes.Equal(twice, saved) {
+			t.Errorf("saved as\n%s\nand again as\n%s %v", saved, twice, err)
+		}
+	})
+}
+
+func shown(t *testing.T, s *TeamState) string {
+	t.Helper()
+	data, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// FuzzSift: a line that is passed over says nothing of a team, when it is decoded all the same.
+func FuzzSift(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, line []byte) {
+		line = bytes.TrimSpace(line)
+		if len(line) < 2 || line[0] != '{' || line[len(line)-1] != '}' || bytes.IndexByte(line, '\\') >= 0 || bytes.IndexByte(line, '\n') >= 0 {
+			return // a tool's name or a key in escapes is what no program writes
+		}
+		o := New(Options{})
+		if o.worth(o.source("lead"), line) {
+			return
+		}
+		m, err := decode(line)
+		if kind, _ := head(line); err != nil || len(kind) > 0 && string(kind) != m.Type {
+			return // no JSON, or two types
+		}
+		for _, u := range m.Uses {
+			if is, why := recognise(u, true); is || why != "" {
+				t.Errorf("%s is passed over in %s", u.Name, line)
+			}
+		}
+		for _, r := range m.Results {
+			if o.foreign[hash(r.ID)%uint64(len(o.foreign))] != hash(r.ID) {
+				t.Errorf("the result of %s is passed over in %s", r.ID, line)
+			}
+		}
+	})
+}
+
+// FuzzOutcome: any text and any structured result of any tool can be read.
+func FuzzOutcome(f *testing.F) {
+	for _, file := range []string{"2.1.47/stream.jsonl", "2.1.329/tmux/transcript-lead.jsonl"} {
+		for _, line := range recorded(f, file) {
+			if m, err := decode(line); err == nil {
+				for _, r := range m.Results {
+					f.Add([]byte(r.S), r.R)
+				}
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, structured []byte, text string) {
+		for tool := range tools {
+			out := outcomeOf(tool, &result{ID: "t", S: structured, R: text}, func(string) bool { return true })
+			for _, task := range out.Tasks {
+				if tool == "TaskList" && out.Keys == nil && taskNumber(task.ID) == 0 && len(task.ID) <= 7 && task.ID[0] != '0' {
+					t.Errorf("%q has a task %q", text, task.ID)
+				}
+			}
+		}
+		for _, l := range lettersOf(text) {
+			if !strings.Contains(text, l.Text) || !strings.Contains(text, l.From) {
+				t.Errorf("a letter of %q that is not in %q", l.From, text)
+			}
+		}
+	})
+}
+
+// FuzzRestore: what is read as a saved observation is whole enough to go on with.
+func FuzzRestore(f *testing.F) {
+	for _, name := range []string{"2.1.47 stream", "2.1.329 lead in tmux"} {
+		o := New(Options{})
+		for i, line := range recorded(f, recordings[name][0].file) {
+			if o.Line("lead", line, epochMillis+team.Time(i)); i == 34 { // small ones: large inputs are mutated slowly
+				saved, err := o.Save()
+				if err != nil {
+					f.Fatal(err)
+				}
+				f.Add(saved)
+			}
+		}
+	}
+	f.Add([]byte(`{"v":1,"board":{"tasks":{"1":null}},"roster":null,"sides":{"a":null},"sideOrder":["a","b"],"order":["x"]}`))
+	f.Add([]byte(`{"v":2}`))
+	line := []byte(`{"type":"assistant","session_id":"11112222","message":{"id":"m","content":[{"type":"tool_use","id":"c","name":"TaskList","input":{}}]}}`)
+	answer := []byte(`{"type":"user","session_id":"11112222","message":{"content":[{"type":"tool_result","tool_use_id":"c","content":"No tasks found"}]}}`)
+	f.Fuzz(func(t *testing.T, saved []byte) {
+		o, err := Restore(Options{}, saved, nil)
+		if err != nil {
+			return
+		}
+		o.Line("lead", line, 1<<40)
+		o.Line("lead", answer, 1<<40)
+		o.State()
+		o.Agents()
+		if _, err := o.Save(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// FuzzTeamState: a persisted state that is read makes a team that shows the same members and tasks.
+func FuzzTeamState(f *testing.F) {
+	f.Add([]byte(`{"name":"t","role":"lead","members":[{"name":"a","agentId":"x","agentType":"y","status":"idle"}],"tasks":[{"id":"3","subject":"A","status":"pending","blockedBy":["1"],"blocks":[]}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := ReadTeamState(data)
+		if err != nil {
+			return
+		}
+		o, _ := FromTeamState(Options{}, s, 1)
+		if got := o.State(); got == nil || got.Name != s.Name || len(got.Members) > len(s.Members) || len(got.Tasks) > len(s.Tasks) {
+			t.Errorf("%s became %s", data, shown(t, got))
+		}
+	})
+}
+
+// FuzzSplitter: however the bytes come, the lines are the same.
+func FuzzSplitter(f *testing.F) {
+	f.Add([]byte("a\nbb\n\nccc"), 2)
+	f.Fuzz(func(t *testing.T, data []byte, size int) {
+		cut := func(step int) []string {
+			var s Splitter
+			var lines []string
+			each := func(line []byte) { lines = append(lines, string(line)) }
+			for at := 0; at < len(data); at += step {
+				s.Write(data[at:min(at+step, len(data))], each)
+			}
+			s.End(each)
+			return lines
+		}
+		want := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+		if len(data) == 0 {
+			want = nil
+		}
+		if got := cut(max(1, size%64)); strings.Join(got, "|") != strings.Join(want, "|") || len(got) != len(want) {
+			t.Errorf("%q in steps of %d: %q", data, max(1, size%64), got)
+		}
+	})
+}
