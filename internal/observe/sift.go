@@ -10,13 +10,15 @@ func (o *Observer) worth(src *source, line []byte) bool {
 	kind, rest := head(line)
 	switch string(kind) {
 	case "": // the type is not its first field: a transcript, or another order
-		return bytes.Contains(line[:min(len(line), 512)], isSidechain) || o.results(line) || o.uses(line) || bytes.Contains(line, teammateMessage) ||
+		some, worth := o.results(line)
+		return worth || bytes.Contains(line[:min(len(line), 512)], isSidechain) || o.uses(line) || !some && bytes.Contains(line, teammateMessage) ||
 			bytes.Contains(line, totalCost) || bytes.Contains(line, turnDuration) || bytes.Contains(line, taskNotification) || len(src.Arms) > 0 ||
 			bytes.Contains(line, initWord) && !o.knowsSession(line)
 	case "assistant":
 		return len(src.Arms) > 0 || o.uses(rest)
 	case "user":
-		return o.results(rest) || bytes.Contains(rest, teammateMessage)
+		some, worth := o.results(rest)
+		return worth || !some && bytes.Contains(rest, teammateMessage) // a line has results or letters
 	case "result", "cost-state":
 		return true
 	case "system":
@@ -28,15 +30,16 @@ func (o *Observer) worth(src *source, line []byte) bool {
 
 var (
 	isSidechain      = []byte(`"isSidechain":true`)
-	teammateMessage  = []byte(`teammate-message`)
+	teammateMessage  = []byte(`<teammate-message `)
 	totalCost        = []byte(`"total_cost_usd"`)
 	turnDuration     = []byte(`"turn_duration"`)
 	taskNotification = []byte(`"task_notification"`)
 	initWord         = []byte(`"init"`)
 	subtype          = []byte(`"subtype"`)
 	sessionID        = []byte(`"session_id"`)
-	toolUse          = []byte(`"tool_use"`)
-	toolUseID        = []byte(`"tool_use_id"`)
+	toolUse          = []byte(`_use"`) // looked for by their rarest letter
+	toolUseID        = []byte(`_use_id"`)
+	quotedTool       = []byte(`"tool`)
 )
 
 // head is the type of a line that begins with it, and what comes behind; "" for another line.
@@ -81,7 +84,11 @@ func (o *Observer) uses(line []byte) bool {
 		if at < 0 {
 			return false
 		}
-		id, rest := member(line[at+len(toolUse):], "id")
+		before, after := line[:at], line[at+len(toolUse):]
+		if line = after; !bytes.HasSuffix(before, quotedTool) {
+			continue
+		}
+		id, rest := member(after, "id")
 		name, rest := member(rest, "name")
 		if len(id) == 0 || len(name) == 0 || teamish(name) && !knownElse[string(name)] {
 			return true
@@ -91,21 +98,22 @@ func (o *Observer) uses(line []byte) bool {
 	}
 }
 
-// results reports whether a line has a tool_result that somebody waits for, or whose call may come later.
-func (o *Observer) results(line []byte) bool {
+// results reports whether a line has results of tools, and whether one of them is somebody's who waits for it, or whose call may come later.
+func (o *Observer) results(line []byte) (some, worth bool) {
 	for {
 		at := bytes.Index(line, toolUseID)
 		if at < 0 {
-			return false
+			return some, false
 		}
-		id, rest := text(line[at+len(toolUseID):], nil)
-		if len(id) == 0 {
-			return true
+		before, after := line[:at], line[at+len(toolUseID):]
+		if line = after; !bytes.HasSuffix(before, quotedTool) {
+			continue
 		}
-		if h := hash(id); o.foreign[h%uint64(len(o.foreign))] != h {
-			return true
+		id, rest := text(after, nil)
+		if h := hash(id); len(id) == 0 || o.foreign[h%uint64(len(o.foreign))] != h {
+			return true, true
 		}
-		line = rest
+		some, line = true, rest
 	}
 }
 

@@ -1,0 +1,235 @@
+package observe
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/team"
+)
+
+// generator makes an agent's stream as long as wished: text, tools, their results, partial messages, of which one line in a hundred is a team's.
+type generator struct {
+	rand    *rand.Rand
+	lines   int
+	tools   int
+	texts   []string
+	pending string // a line that answers the one before
+	team    int
+}
+
+func newGenerator() *generator {
+	g := &generator{rand: rand.New(rand.NewPCG(1, 2))}
+	words := strings.Fields("the parser reads a file and gives \\\"tokens\\\" to func main err != nil return fmt.Errorf \\n\\t { } [] TaskCreate Team tool result alice 0123456789 / src internal snake_case <T> if a < b")
+	for _, n := range []int{20, 60, 200, 600, 2000} {
+		var b strings.Builder
+		for range n {
+			b.WriteString(words[g.rand.IntN(len(words))] + " ")
+		}
+		g.texts = append(g.texts, b.String())
+	}
+	return g
+}
+
+const envelope = `"parent_tool_use_id":null,"session_id":"0963947b-49e4-44e6-9d81-c7fa588ea31d","uuid":"7e9bb1f6-8e9e-4d87-b2a5-%012d"}`
+
+func (g *generator) use(name, input string) string {
+	g.tools++
+	return fmt.Sprintf(`{"type":"assistant","message":{"id":"msg_%08d","type":"message","role":"assistant","model":"claude-opus-4-6","content":[{"type":"tool_use","id":"toolu_%06d","name":%q,"input":%s}],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1,"cache_creation_input_tokens":0,"cache_read_input_tokens":0}},`+envelope,
+		g.lines, g.tools, name, input, g.lines)
+}
+
+func (g *generator) result(text, structured string) string {
+	return fmt.Sprintf(`{"type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_%06d","type":"tool_result","content":"%s"}]},`+strings.TrimSuffix(envelope, "}")+`,"tool_use_result":%s}`,
+		g.tools, text, g.lines, structured)
+}
+
+// line is the next line.
+func (g *generator) line() string {
+	g.lines++
+	if g.pending != "" {
+		line := g.pending
+		g.pending = ""
+		return line
+	}
+	text := g.texts[g.rand.IntN(len(g.texts))]
+	if g.lines >= 200*g.team { // two lines, a call and its result
+		g.team++
+		task := g.team/3 + 1
+		switch {
+		case g.team == 1:
+			line := g.use("TeamCreate", `{"team_name":"fx"}`)
+			g.pending = g.result("ok", `{"team_name":"fx","team_file_path":"/x","lead_agent_id":"team-lead@fx"}`)
+			return line
+		case g.team%3 == 1:
+			line := g.use("TaskCreate", fmt.Sprintf(`{"subject":"Look into module %d","description":"Read it and say what is wrong."}`, task))
+			g.pending = g.result(fmt.Sprintf("Task #%d created successfully: x", task), fmt.Sprintf(`{"task":{"id":"%d","subject":"Look into module %d"}}`, task, task))
+			return line
+		case g.team%3 == 2:
+			line := g.use("SendMessage", fmt.Sprintf(`{"type":"message","recipient":"alice","content":"module %d is yours","summary":"module"}`, task))
+			g.pending = g.result("sent", `{"success":true,"message":"Message sent to alice's inbox","routing":{"sender":"team-lead","target":"@alice"}}`)
+			return line
+		}
+		line := g.use("TaskUpdate", fmt.Sprintf(`{"taskId":"%d","status":"in_progress","owner":"alice"}`, task))
+		g.pending = g.result("Updated", fmt.Sprintf(`{"success":true,"taskId":"%d","updatedFields":["status"]}`, task))
+		return line
+	}
+	switch g.rand.IntN(10) {
+	case 0, 1, 2:
+		return fmt.Sprintf(`{"type":"assistant","message":{"id":"msg_%08d","type":"message","role":"assistant","content":[{"type":"text","text":"%s"}],"stop_reason":null},`+envelope, g.lines, text, g.lines)
+	case 3, 4, 5, 6:
+		line := g.use([]string{"Bash", "Read", "Edit", "Grep"}[g.rand.IntN(4)], fmt.Sprintf(`{"command":"%s"}`, g.texts[g.rand.IntN(3)]))
+		g.pending = g.result(text, fmt.Sprintf(`{"stdout":"%s","stderr":"","interrupted":false}`, text))
+		return line
+	}
+	return fmt.Sprintf(`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}},`+envelope, g.texts[0], g.lines)
+}
+
+// chunk is about that many bytes of lines.
+func (g *generator) chunk(size int) []byte {
+	var b bytes.Buffer
+	for b.Len() < size {
+		b.WriteString(g.line())
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+// observe reads a stream as an adapter does.
+func feed(o *Observer, r io.Reader, now team.Time) {
+	var s Splitter
+	buf := make([]byte, 64<<10)
+	each := func(line []byte) { o.Line("lead", line, now) }
+	for {
+		n, err := r.Read(buf)
+		s.Write(buf[:n], each)
+		if err != nil {
+			s.End(each)
+			return
+		}
+	}
+}
+
+// BenchmarkStream observes 1 GB of which 1% of the lines are a team's, beside scanning the same lines for their ends alone, and beside decoding each with
+// encoding/json. The figures are ratios: how many times faster than decoding, which part of the speed of scanning, and by how much memory grew beyond what the team has.
+func BenchmarkStream(b *testing.B) {
+	const total, part = 1 << 30, 32 << 20
+	for range b.N {
+		g, o := newGenerator(), New(Options{})
+		var observing, scanning, decoding time.Duration
+		var decoded, seen int
+		var first, last runtime.MemStats
+		for seen < total {
+			chunk := g.chunk(part)
+			start := time.Now()
+			s := bufio.NewScanner(bytes.NewReader(chunk))
+			s.Buffer(make([]byte, 64<<10), 16<<20)
+			lines := 0
+			for s.Scan() {
+				lines += min(1, len(s.Bytes()))
+			}
+			scanning += time.Since(start)
+			start = time.Now()
+			feed(o, bytes.NewReader(chunk), team.Time(seen))
+			observing += time.Since(start)
+			if decoded == 0 {
+				start = time.Now()
+				for line := range bytes.Lines(chunk) {
+					var v struct {
+						Type    string
+						Message struct{ Content json.RawMessage }
+						UUID    string
+					}
+					if err := json.Unmarshal(line, &v); err != nil {
+						b.Fatal(err)
+					}
+				}
+				decoding, decoded = time.Since(start), len(chunk)
+			}
+			if seen += len(chunk); seen < total/2 {
+				continue
+			}
+			chunk = nil
+			runtime.GC()
+			if runtime.ReadMemStats(&last); first.HeapAlloc == 0 {
+				first = last
+			}
+		}
+		c := o.Counts()
+		tasks := o.Team().Count(team.Pending) + o.Team().Count(team.InProgress)
+		if c.Pending+c.Discarded+c.Orphaned+c.Garbage > 1 || tasks < g.team/3-1 {
+			b.Fatalf("%d of %d tasks, %+v", tasks, g.team/3, c)
+		}
+		speed := func(n int, d time.Duration) float64 { return float64(n) / d.Seconds() }
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(speed(seen, observing)/1e6, "MB/s")
+		b.ReportMetric(speed(seen, observing)/speed(decoded, decoding), "times-decoding")
+		b.ReportMetric(scanning.Seconds()/observing.Seconds(), "of-scanning")
+		b.ReportMetric(100*float64(c.Decoded)/float64(c.Lines), "%-decoded")
+		b.ReportMetric(float64(int64(last.HeapAlloc)-int64(first.HeapAlloc))/1e6, "MB-grown")
+	}
+}
+
+// BenchmarkLastEvent observes a team with 10,000 tasks and 100,000 messages, and gives how long an event takes at its end for each time it takes at its beginning.
+func BenchmarkLastEvent(b *testing.B) {
+	const tasks, messages, sample = 10_000, 100_000, 2_000
+	now := team.Time(epochMillis)
+	for range b.N {
+		o := New(Options{})
+		n := 0
+		call := func(tool, input, structured string) {
+			n++
+			now++
+			o.Line("lead", fmt.Appendf(nil, `{"type":"assistant","session_id":"11112222","message":{"id":"m%d","content":[{"type":"tool_use","id":"t%d","name":%q,"input":%s}]}}`, n, n, tool, input), now)
+			o.Line("lead", fmt.Appendf(nil, `{"type":"user","session_id":"11112222","message":{"content":[{"tool_use_id":"t%d","type":"tool_result","content":"x"}]},"tool_use_result":%s}`, n, structured), now)
+		}
+		send := func(from int) time.Duration {
+			var quickest time.Duration
+			for round := range 5 { // the quickest of five: what else the machine does is not what is measured
+				start := time.Now()
+				for i := range sample / 5 {
+					call("SendMessage", fmt.Sprintf(`{"type":"message","recipient":"alice","content":"message %d","summary":"s"}`, from+round*sample+i), `{"success":true}`)
+				}
+				if d := time.Since(start); round == 0 || d < quickest {
+					quickest = d
+				}
+			}
+			return quickest
+		}
+		claim := func(from int) time.Duration {
+			start := time.Now()
+			for i := range sample / 10 {
+				call("TaskUpdate", fmt.Sprintf(`{"taskId":"%d","status":"in_progress","owner":"alice"}`, from+i), `{"success":true}`)
+			}
+			return time.Since(start)
+		}
+		call("TeamCreate", `{"team_name":"fx"}`, `{"team_name":"fx"}`)
+		call("Task", `{"name":"alice","team_name":"fx"}`, `{"status":"teammate_spawned","name":"alice","team_name":"fx"}`)
+		create := func(from, to int) {
+			for i := from; i <= to; i++ {
+				call("TaskCreate", fmt.Sprintf(`{"subject":"task %d"}`, i), fmt.Sprintf(`{"task":{"id":"%d","subject":"task %d"}}`, i, i))
+			}
+		}
+		create(1, 500)
+		firstMessage, firstClaim := send(0), claim(1)
+		create(501, tasks)
+		for i := range messages {
+			call("SendMessage", fmt.Sprintf(`{"type":"message","recipient":"alice","content":"message %d","summary":"s"}`, -i), `{"success":true}`)
+		}
+		lastMessage, lastClaim := send(sample*10), claim(tasks-500)
+		if got := len(o.State().Tasks); got != tasks || o.Team().MessageSeq() < messages {
+			b.Fatalf("%d tasks, %d messages", got, o.Team().MessageSeq())
+		}
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(float64(lastMessage)/float64(firstMessage), "message-last/first")
+		b.ReportMetric(float64(lastClaim)/float64(firstClaim), "claim-last/first")
+		b.ReportMetric(float64(lastMessage.Microseconds())/(sample/5), "µs/message")
+	}
+}
