@@ -5,6 +5,7 @@ GO ?= go
 PLATFORMS = linux/amd64 linux/arm64 darwin/arm64
 
 .PHONY: build agents test check bench short lint cross race sim rounds
+.PHONY: build agents test check bench short lint cross race sim fuzz
 
 build:
 	$(GO) build -o bin/cadre ./cmd/cadre
@@ -18,8 +19,8 @@ test: agents
 	$(GO) test -timeout 15m ./...
 
 # What a change must pass. The tests come last, so that their verdict is the last line.
-check: lint cross race agents
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/journal/... > /dev/null
+check: lint cross race fuzz agents
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/observe ./internal/journal/... > /dev/null
 	cd bench && $(GO) vet ./...
 	$(GO) test -timeout 15m ./...
 
@@ -33,6 +34,12 @@ cross:
 # The race detector, on what runs goroutines; the end-to-end tests start programs of their own.
 race:
 	$(GO) test -race -short ./internal/... ./pkg/...
+
+# Every decoder of what agents write, a minute together: make fuzz FUZZ=10m for each.
+FUZZ ?= 9s
+fuzz:
+	@for f in $$(grep -oh '^func Fuzz[A-Za-z]*' internal/observe/*_test.go | cut -c6-); do \
+		echo "fuzz $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ) ./internal/observe > /tmp/fuzz.$$$$ || { cat /tmp/fuzz.$$$$; rm -f /tmp/fuzz.$$$$; exit 1; }; rm -f /tmp/fuzz.$$$$; done
 
 short:
 	$(GO) test -short ./...
@@ -51,6 +58,7 @@ rounds:
 # Ratios against baselines of the same run; docs/BENCHMARKS.md says what they must be.
 bench:
 	$(GO) test -run '^$$' -bench . ./internal/team ./internal/journal/filejournal
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/observe
 	$(GO) test -run '^$$' -bench 'Checkpoint|Render' ./internal/checkpoint
 	$(GO) test -run '^$$' -bench Thousandth -benchtime 1x ./internal/checkpoint
 	cd bench && $(GO) test -timeout 30m -run '^$$' -bench . .
