@@ -342,6 +342,22 @@ func TestTeammatesOwnLines(t *testing.T) {
 	}
 }
 
+// TestChain: an in-process teammate of 2.1.47 begins a file for every prompt, and none has its name. Its answer to the second request to shut down is in the last.
+func TestChain(t *testing.T) {
+	o := New(Options{})
+	for _, in := range recordings["2.1.47 lead and teammate"] {
+		for i, line := range clip(recorded(t, in.file), `"text":"asked all"`) {
+			o.Line(in.source, line, epochMillis+team.Time(i))
+		}
+	}
+	if got := roll(o.State()); !strings.HasPrefix(got, "alice:shutdown ") {
+		t.Errorf("members: %s", got)
+	}
+	if c := o.Counts(); c.Held != 0 || len(o.sides) != 7 {
+		t.Errorf("%d files, %+v", len(o.sides), c)
+	}
+}
+
 // Messages are seen where they are sent and where they are received, and count once.
 func TestMessagesCountOnce(t *testing.T) {
 	want := []string{

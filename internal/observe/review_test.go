@@ -120,6 +120,9 @@ func TestReview(t *testing.T) {
 					}
 				}
 			}
+			if n := len(twice.correlation.early); n > 0 {
+				t.Errorf("%s: %d results that came again wait for a call", name, n)
+			}
 			if once.view() != twice.view() {
 				t.Errorf("%s: twice it is\n%s\nonce\n%s", name, twice.view(), once.view())
 			}

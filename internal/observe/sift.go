@@ -110,7 +110,7 @@ func (o *Observer) results(line []byte) (some, worth bool) {
 			continue
 		}
 		id, rest := text(after, nil)
-		if h := hash(id); len(id) == 0 || o.foreign[h%uint64(len(o.foreign))] != h {
+		if len(id) == 0 || !o.isNone(hash(id)) {
 			return true, true
 		}
 		some, line = true, rest
@@ -119,6 +119,8 @@ func (o *Observer) results(line []byte) (some, worth bool) {
 
 // none notes that a tool use is none of a team's.
 func (o *Observer) none(h uint64) { o.foreign[h%uint64(len(o.foreign))] = h }
+
+func (o *Observer) isNone(h uint64) bool { return o.foreign[h%uint64(len(o.foreign))] == h }
 
 // knowsSession reports whether the session of that line has given its init already, which comes again with every turn.
 func (o *Observer) knowsSession(line []byte) bool {

@@ -103,7 +103,9 @@ func (o *Observer) ownerOf(in taskInput, actor string) string {
 }
 
 func (o *Observer) result(r *result, at stamp, now team.Time) {
-	r.At = at
+	if r.At = at; o.isNone(hash(r.ID)) {
+		return
+	}
 	c, ok := o.correlation.result(r, now)
 	if !ok {
 		return
