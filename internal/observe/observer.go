@@ -270,8 +270,9 @@ func (o *Observer) teamName() string {
 // stamp is when a line of the source was written: at its own time, or in a source whose lines have none, at that of its arrival. It never goes back.
 func (src *source) stamp(at, now team.Time, seq int64) stamp {
 	switch {
+	case at != 0 && !src.Timed: // those before had none, and were given that of their arrival
+		src.Timed, src.Last = true, stamp{}
 	case at != 0:
-		src.Timed = true
 	case src.Timed:
 		at = src.Last.At
 	default:

@@ -64,7 +64,7 @@ func (o *Observer) fact(f fact) {
 	case "TaskUpdate":
 		o.taskUpdated(&f, out, b, inTeam, actor)
 	case "TaskList":
-		b.listed(out.Tasks, f.Call.At)
+		b.listed(out.Tasks, f.asked())
 	case "TaskGet":
 		o.taskGot(&f, out, b)
 	case "SendMessage":
@@ -77,6 +77,14 @@ func (o *Observer) fact(f fact) {
 		}
 	}
 	o.settle(f.Call.ID, actor, f.Result.At)
+}
+
+// asked is since when the result holds, if it may be older than what came meanwhile: since the call.
+func (f *fact) asked() stamp {
+	if f.Result.At.before(f.Call.At) {
+		return f.Result.At
+	}
+	return f.Call.At
 }
 
 func (o *Observer) sideMember(agent string) string {
@@ -339,10 +347,10 @@ func (o *Observer) taskGot(f *fact, out *outcome, b *board) {
 	switch {
 	case out.Task == nil && (out.Keys["task"] || strings.TrimSpace(f.Result.R) == "Task not found"):
 		if b.Tasks[in.TaskID] != nil {
-			b.exists(in.TaskID, false, f.Call.At)
+			b.exists(in.TaskID, false, f.asked())
 		}
 	case out.Task != nil && out.ok:
-		b.got(out.Task, f.Call.At)
+		b.got(out.Task, f.asked())
 		// In 2.1.47 each spawn takes a task, which TaskList hides and TaskGet does not.
 		if p, e := o.roster.People[out.Task.Subject], b.Tasks[out.Task.ID]; p != nil && e != nil && p.About.V.Prompt != "" && p.About.V.Prompt == out.Task.Description {
 			e.Hidden = true

@@ -30,7 +30,7 @@ func (o *Observer) worth(src *source, line []byte) bool {
 
 var (
 	isSidechain      = []byte(`"isSidechain":true`)
-	teammateMessage  = []byte(`<teammate-message `)
+	teammateMessage  = []byte(`-message teammate_id=`) // the bracket before it may be an escape
 	totalCost        = []byte(`"total_cost_usd"`)
 	turnDuration     = []byte(`"turn_duration"`)
 	taskNotification = []byte(`"task_notification"`)
