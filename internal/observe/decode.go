@@ -16,6 +16,7 @@ type message struct {
 	Type, Subtype string
 	UUID          string
 	Session       string
+	Dir           string
 	At            team.Time // 0 where the line does not say
 	Sub           bool      // of a plain subagent, who is not of the team
 	Side          bool      // of a transcript beside the session's own: a subagent's or an in-process teammate's
@@ -54,6 +55,7 @@ type wire struct {
 	SessionID       string          `json:"session_id"`
 	SessionId       string          `json:"sessionId"`
 	Timestamp       string          `json:"timestamp"`
+	Cwd             string          `json:"cwd"`
 	ParentToolUseID string          `json:"parent_tool_use_id"`
 	IsSidechain     bool            `json:"isSidechain"`
 	AgentId         string          `json:"agentId"`
@@ -132,7 +134,7 @@ func decode(line []byte) (*message, error) {
 	if err := lenient(json.Unmarshal(line, &w)); err != nil {
 		return nil, err
 	}
-	m := &message{Type: w.Type, Subtype: w.Subtype, UUID: w.UUID, Session: w.SessionID, Side: w.IsSidechain, Agent: w.AgentId, Parent: w.ParentUuid,
+	m := &message{Type: w.Type, Subtype: w.Subtype, UUID: w.UUID, Session: w.SessionID, Dir: w.Cwd, Side: w.IsSidechain, Agent: w.AgentId, Parent: w.ParentUuid,
 		Team: w.TeamName, Member: w.AgentName, ModelMessage: w.Message.ID, Sub: w.ParentToolUseID != "", At: parseTime(w.Timestamp)}
 	if m.Session == "" {
 		m.Session = w.SessionId

@@ -203,6 +203,9 @@ func (o *Observer) adopt(s *team.State) {
 	if o.epoch.LeadSession == "" {
 		o.epoch.LeadSession = lead.Session
 	}
+	if o.epoch.Name == "" && o.options.Name == "" {
+		o.epoch.Name = s.Team().Name
+	}
 	o.epoch.Founded = stamp{At: s.Team().CreatedAt}
 	for n := 1; n <= o.placed; n++ {
 		t, ok := s.Task(fmt.Sprint(n))
@@ -278,7 +281,9 @@ func fromTeamState(o *Observer, t *TeamState, now team.Time, nameless bool) (*Ob
 		o.epoch.LeadSource = anySource
 		o.events[0].(*team.TeamCreated).Lead.Session = unknownSession
 	}
-	o.epoch.Nameless = nameless
+	if nameless {
+		o.epoch.Name = ""
+	}
 	for _, m := range t.Members {
 		p := o.roster.at(m.Name)
 		if p == nil {

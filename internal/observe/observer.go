@@ -14,6 +14,8 @@ type Options struct {
 	Lead string
 	// ID is the id of the team, if it is to be a given one; "" for one made from its name and its lead's session. A second team of one observer has its own.
 	ID string
+	// Name is what the team is called in its records, instead of by its own name; "" for that.
+	Name string
 	// TTL is how long a call waits for its result, and a result for its call, in milliseconds; 0 for [TTL].
 	TTL team.Time
 	// MaxLine is the length in bytes from which a line is huge: it is counted and not decoded. 0 for [MaxLine].
@@ -56,11 +58,11 @@ type Observer struct {
 
 // epoch is one team's life, as far as it is no part of its state.
 type epoch struct {
+	Name        string           `json:"name,omitempty"` // by which its agents know it; "" while that is not known, because what it was read back from does not say
 	LeadSession string           `json:"leadSession,omitempty"`
 	LeadSource  string           `json:"leadSource,omitempty"`
 	Founded     stamp            `json:"founded"`
-	Nameless    bool             `json:"nameless,omitempty"` // its name is made up: what it was read back from had none
-	Gone        map[string]stamp `json:"gone,omitempty"`     // teams that ended, and when
+	Gone        map[string]stamp `json:"gone,omitempty"` // teams that ended, and when
 }
 
 // Counts of what came and what became of it.
@@ -255,16 +257,12 @@ func (o *Observer) lead() string {
 	return o.options.Lead
 }
 
-func (o *Observer) teamName() string {
-	for _, e := range o.events {
-		if e, ok := e.(*team.TeamCreated); ok {
-			return e.Team.Name
-		}
+// called reports whether that is the team's name among its agents. The first that is heard is, where it was not known; "" says nothing against it.
+func (o *Observer) called(name string) bool {
+	if o.epoch.Name == "" {
+		o.epoch.Name = name
 	}
-	if o.s == nil {
-		return ""
-	}
-	return o.s.Team().Name
+	return name == "" || name == o.epoch.Name
 }
 
 // stamp is when a line of the source was written: at its own time, or in a source whose lines have none, at that of its arrival. It never goes back.

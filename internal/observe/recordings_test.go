@@ -346,8 +346,10 @@ func TestTeammatesOwnLines(t *testing.T) {
 func TestChain(t *testing.T) {
 	o := New(Options{})
 	for _, in := range recordings["2.1.47 lead and teammate"] {
-		for i, line := range clip(recorded(t, in.file), `"text":"asked all"`) {
+		lines := clip(recorded(t, in.file), `"text":"asked all"`)
+		for i, line := range lines {
 			o.Line(in.source, line, epochMillis+team.Time(i))
+			o.Line(in.source, lines[max(0, i-1)], epochMillis+team.Time(i)) // the one before comes again
 		}
 	}
 	if got := roll(o.State()); !strings.HasPrefix(got, "alice:shutdown ") {

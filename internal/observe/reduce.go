@@ -108,7 +108,7 @@ func (o *Observer) leads(session, source string) bool {
 	}
 	e := &o.epoch
 	switch {
-	case session != "" && (e.LeadSession == session || implicit(session) == o.teamName()):
+	case session != "" && (e.LeadSession == session || implicit(session) == e.Name):
 		return true
 	case e.LeadSource == anySource:
 		return true
@@ -122,7 +122,7 @@ const anySource = "*"
 // joins reports whether a teammate's doings are the observed team's. A teammate that names its team shows that there is one.
 func (o *Observer) joins(by speaker, at stamp) bool {
 	if o.here() {
-		if by.Team != "" && by.Team != o.teamName() || len(o.epoch.Gone) > 0 && at.before(o.epoch.Founded) { // of the team before
+		if !o.called(by.Team) || len(o.epoch.Gone) > 0 && at.before(o.epoch.Founded) { // of the team before
 			return false
 		}
 	} else {
@@ -146,12 +146,16 @@ func (o *Observer) joins(by speaker, at stamp) bool {
 func (o *Observer) found(name, session, source string, at stamp, goal string) {
 	o.s, o.placed, o.mailed = &team.State{}, 0, 0
 	o.board, o.roster, o.mail = newBoard(), newRoster(), newMailbag()
-	o.epoch = epoch{LeadSession: session, LeadSource: source, Founded: at, Gone: o.epoch.Gone}
+	o.epoch = epoch{Name: name, LeadSession: session, LeadSource: source, Founded: at, Gone: o.epoch.Gone}
 	id := o.options.ID
 	if id == "" || len(o.epoch.Gone) > 0 {
 		id = fmt.Sprintf("%s-%08x", name, uint32(hash(fmt.Sprint(first(o.options.ID, session), len(o.epoch.Gone)))))
 	}
-	o.emit(&team.TeamCreated{Team: team.Team{ID: id, Name: name, Status: team.TeamPending, Goal: goal},
+	dir := ""
+	if one := o.sessions[session]; one != nil {
+		dir = one.Dir
+	}
+	o.emit(&team.TeamCreated{Team: team.Team{ID: id, Name: first(o.options.Name, name), Status: team.TeamPending, Goal: goal, Dir: dir},
 		Lead: team.Member{Name: o.options.Lead, Agent: team.External, Status: team.Active, Session: session, Incarnation: 1}})
 	for _, id := range slices.Clone(o.order) {
 		if implicit(id) == name {
@@ -164,7 +168,7 @@ func (o *Observer) found(name, session, source string, at stamp, goal string) {
 
 // led says that the session leads the team, which was known through its teammates alone until now.
 func (o *Observer) led(session, source string, at stamp) {
-	o.epoch.LeadSession, o.epoch.LeadSource, o.epoch.Nameless = session, source, false
+	o.epoch.LeadSession, o.epoch.LeadSource = session, source
 	if at.before(o.epoch.Founded) {
 		o.epoch.Founded = at
 	}
@@ -183,13 +187,13 @@ func (o *Observer) created(f *fact, out *outcome) {
 	case name == "" || f.Call.By.Member != "":
 	case !o.here():
 		o.found(name, f.Call.By.Session, f.Call.Source, f.Result.At, in.Description)
-	case name == o.teamName() && o.epoch.LeadSession == "" && o.epoch.LeadSource == "":
+	case o.called(name) && o.epoch.LeadSession == "" && o.epoch.LeadSource == "":
 		o.led(f.Call.By.Session, f.Call.Source, f.Result.At)
 	}
 }
 
 func (o *Observer) deleted(f *fact, out *outcome, inTeam bool) {
-	if !inTeam || f.Call.By.Member != "" || !o.here() || out.TeamName != "" && out.TeamName != o.teamName() && !o.epoch.Nameless {
+	if !inTeam || f.Call.By.Member != "" || !o.here() || !o.called(out.TeamName) {
 		return
 	}
 	o.settle(f.Call.ID, o.lead(), f.Result.At)
@@ -202,7 +206,7 @@ func (o *Observer) deleted(f *fact, out *outcome, inTeam bool) {
 	if o.epoch.Gone == nil {
 		o.epoch.Gone = map[string]stamp{}
 	}
-	o.epoch.Gone[o.teamName()] = f.Result.At
+	o.epoch.Gone[o.epoch.Name] = f.Result.At
 	o.commit(f.Call.ID, o.lead(), f.Result.At)
 	o.board, o.roster = newBoard(), newRoster()
 	for _, one := range o.spent {
@@ -218,8 +222,8 @@ func (o *Observer) spawned(f *fact, out *outcome) {
 	name, of := first(out.Name, in.Name), first(out.TeamName, in.TeamName)
 	switch {
 	case o.here() && o.leads(f.Call.By.Session, f.Call.Source):
-		if of != "" && of != o.teamName() && !o.epoch.Nameless {
-			o.warn("%s was spawned into %s, and %s is observed", name, of, o.teamName())
+		if !o.called(of) {
+			o.warn("%s was spawned into %s, and %s is observed", name, of, o.epoch.Name)
 			return
 		}
 		if o.epoch.LeadSession == "" && f.Call.By.Member == "" {
@@ -241,7 +245,9 @@ func (o *Observer) spawned(f *fact, out *outcome) {
 		Prompt: in.Prompt, Planned: out.PlanMode || in.Mode == "plan"}, f.Result.At)
 	p.Ended.learn("", f.Result.At)
 	p.Doing.learn(active, f.Result.At)
-	o.roster.Spawns[f.Call.ID] = name
+	if len(o.roster.Spawns) < maxPeople {
+		o.roster.Spawns[f.Call.ID] = name
+	}
 	o.identify()
 	o.retry = true
 }

@@ -175,6 +175,34 @@ func TestTeamAfterTeam(t *testing.T) {
 	s.want("fx/lead #1:pending")
 }
 
+// A team may be called otherwise in its records, and is known by its own name to its agents.
+func TestNameOfTheRecords(t *testing.T) {
+	s := play(t)
+	s.Observer = New(Options{Name: "watched", ID: "w1"})
+	s.line(obj{"type": "system", "subtype": "init", "session_id": s.session, "cwd": "/repo"})
+	s.createTeam("fx")
+	s.spawn("alice")
+	s.as("bob", "b", "fx", "bob")
+	s.do("TaskList", obj{}, obj{"tasks": []any{}})
+	s.as("zoe", "z", "another", "zoe")
+	s.do("TaskCreate", obj{"subject": "A"}, obj{"task": obj{"id": "1", "subject": "A"}})
+	s.want("watched/lead alice:active bob:active")
+	if t := s.Team().Team(); t.Dir != "/repo" || t.ID != "w1" {
+		s.Errorf("%+v", t)
+	}
+	journal := s.Team() // all that is left after a crash
+	o, err := Restore(Options{Name: "watched", ID: "w1"}, nil, journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Observer = o
+	s.as("bob", "b", "fx", "bob")
+	s.do("TaskCreate", obj{"subject": "A"}, obj{"task": obj{"id": "1", "subject": "A"}})
+	s.as("zoe", "z", "another", "zoe")
+	s.do("TaskCreate", obj{"subject": "A"}, obj{"task": obj{"id": "2", "subject": "A"}})
+	s.want("watched/lead alice:active bob:active #1:pending")
+}
+
 // A program that is started anew counts from nothing again.
 func TestUsageOfAResumedSession(t *testing.T) {
 	s := play(t)

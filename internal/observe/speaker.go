@@ -32,6 +32,7 @@ type session struct {
 	Board  *board   `json:"board"` // its own task list: a team's only when a team shows itself that has no list but this
 	Agents []string `json:"agents,omitempty"`
 	Init   bool     `json:"init,omitempty"`
+	Dir    string   `json:"dir,omitempty"`    // where it works
 	Team   string   `json:"team,omitempty"`   // of the teammate whose session it is after all
 	Member string   `json:"member,omitempty"` //
 }
