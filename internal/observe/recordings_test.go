@@ -422,6 +422,28 @@ func TestUsageOfRecordings(t *testing.T) {
 	}
 }
 
+// TestNothingIsWanted: an observed team is in other hands. No host starts a session for it, and nothing of it comes to an end by a deadline of ours.
+func TestNothingIsWanted(t *testing.T) {
+	for name, inputs := range recordings {
+		o := New(Options{})
+		for _, in := range inputs {
+			for n, line := range recorded(t, in.file) {
+				now := epochMillis + team.Time(n)
+				if o.Line(in.source, line, now); o.Team() == nil {
+					continue
+				}
+				now += 24 * 60 * 60 * 1000
+				if wants, _ := o.Team().Wants(now); len(wants) > 0 {
+					t.Fatalf("%s, line %d: %s wants %+v", name, n+1, in.source, wants)
+				}
+				if due := o.Team().Overdue(now); len(due) > 0 {
+					t.Fatalf("%s, line %d: overdue is %+v", name, n+1, due[0])
+				}
+			}
+		}
+	}
+}
+
 // TestJournalOfRecordings: the records of each recording, written and read, give the same state by package team alone.
 func TestJournalOfRecordings(t *testing.T) {
 	for name, inputs := range recordings {

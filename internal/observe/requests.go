@@ -90,6 +90,9 @@ func (o *Observer) send(m *team.Message) {
 	}
 }
 
+// century is how long a teammate has to shut down, in milliseconds: Claude Code knows no deadline, so nobody here ends anybody at one.
+const century = 100 * 365 * 24 * 60 * 60 * 1000
+
 func (o *Observer) askedToShutDown(member, request, reason string, at stamp) {
 	p := o.roster.at(member)
 	if p == nil || !o.here() || !o.roster.saidAnew(request, "asked") {
@@ -99,7 +102,7 @@ func (o *Observer) askedToShutDown(member, request, reason string, at stamp) {
 		return // another was asked since
 	}
 	p.Asked.learn(request, at)
-	o.emit(&team.ShutdownRequested{Member: member, Request: request, Reason: reason})
+	o.emit(&team.ShutdownRequested{Member: member, Request: request, Reason: reason, Deadline: at.At + century})
 }
 
 func (o *Observer) answeredShutdown(member, request string, approved bool, reason string, at stamp) {
