@@ -5,7 +5,7 @@ GO ?= go
 PLATFORMS = linux/amd64 linux/arm64 darwin/arm64
 
 .PHONY: build agents test check bench short lint cross race sim rounds
-.PHONY: build agents test check bench short lint cross race sim fuzz
+.PHONY: build agents test check bench short lint cross race sim rounds fuzz
 
 build:
 	$(GO) build -o bin/cadre ./cmd/cadre

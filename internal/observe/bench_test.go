@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,8 +124,8 @@ func BenchmarkStream(b *testing.B) {
 	const total, part = 1 << 30, 32 << 20
 	for range b.N {
 		g, o := newGenerator(), New(Options{})
-		var observing, scanning, decoding time.Duration
-		var decoded, seen int
+		var ofScanning, timesDecoding, speeds []float64 // of each part, one measured right behind the other: the machine has other work too
+		seen := 0
 		var first, last runtime.MemStats
 		for seen < total {
 			chunk := g.chunk(part)
@@ -135,11 +136,13 @@ func BenchmarkStream(b *testing.B) {
 			for s.Scan() {
 				lines += min(1, len(s.Bytes()))
 			}
-			scanning += time.Since(start)
+			scanning := time.Since(start)
 			start = time.Now()
 			feed(o, bytes.NewReader(chunk), team.Time(seen))
-			observing += time.Since(start)
-			if decoded == 0 {
+			observing := time.Since(start)
+			ofScanning = append(ofScanning, scanning.Seconds()/observing.Seconds())
+			speeds = append(speeds, float64(len(chunk))/observing.Seconds()/1e6)
+			if len(timesDecoding) < 7 {
 				start = time.Now()
 				for line := range bytes.Lines(chunk) {
 					var v struct {
@@ -151,7 +154,7 @@ func BenchmarkStream(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				decoding, decoded = time.Since(start), len(chunk)
+				timesDecoding = append(timesDecoding, time.Since(start).Seconds()/observing.Seconds())
 			}
 			if seen += len(chunk); seen < total/2 {
 				continue
@@ -167,14 +170,18 @@ func BenchmarkStream(b *testing.B) {
 		if c.Pending+c.Discarded+c.Orphaned+c.Garbage > 1 || tasks < g.team/3-1 {
 			b.Fatalf("%d of %d tasks, %+v", tasks, g.team/3, c)
 		}
-		speed := func(n int, d time.Duration) float64 { return float64(n) / d.Seconds() }
 		b.ReportMetric(0, "ns/op")
-		b.ReportMetric(speed(seen, observing)/1e6, "MB/s")
-		b.ReportMetric(speed(seen, observing)/speed(decoded, decoding), "times-decoding")
-		b.ReportMetric(scanning.Seconds()/observing.Seconds(), "of-scanning")
+		b.ReportMetric(median(speeds), "MB/s")
+		b.ReportMetric(median(timesDecoding), "times-decoding")
+		b.ReportMetric(median(ofScanning), "of-scanning")
 		b.ReportMetric(100*float64(c.Decoded)/float64(c.Lines), "%-decoded")
 		b.ReportMetric(float64(int64(last.HeapAlloc)-int64(first.HeapAlloc))/1e6, "MB-grown")
 	}
+}
+
+func median(all []float64) float64 {
+	slices.Sort(all)
+	return all[len(all)/2]
 }
 
 // BenchmarkLastEvent observes a team with 10,000 tasks and 100,000 messages, and gives how long an event takes at its end for each time it takes at its beginning.
@@ -192,9 +199,9 @@ func BenchmarkLastEvent(b *testing.B) {
 		}
 		send := func(from int) time.Duration {
 			var quickest time.Duration
-			for round := range 5 { // the quickest of five: what else the machine does is not what is measured
+			for round := range 20 { // the quickest of them: what else the machine does is not what is measured
 				start := time.Now()
-				for i := range sample / 5 {
+				for i := range sample / 20 {
 					call("SendMessage", fmt.Sprintf(`{"type":"message","recipient":"alice","content":"message %d","summary":"s"}`, from+round*sample+i), `{"success":true}`)
 				}
 				if d := time.Since(start); round == 0 || d < quickest {
@@ -204,11 +211,17 @@ func BenchmarkLastEvent(b *testing.B) {
 			return quickest
 		}
 		claim := func(from int) time.Duration {
-			start := time.Now()
-			for i := range sample / 10 {
-				call("TaskUpdate", fmt.Sprintf(`{"taskId":"%d","status":"in_progress","owner":"alice"}`, from+i), `{"success":true}`)
+			var quickest time.Duration
+			for round := range 20 {
+				start := time.Now()
+				for i := range sample / 200 {
+					call("TaskUpdate", fmt.Sprintf(`{"taskId":"%d","status":"in_progress","owner":"alice"}`, from+round*sample/200+i), `{"success":true}`)
+				}
+				if d := time.Since(start); round == 0 || d < quickest {
+					quickest = d
+				}
 			}
-			return time.Since(start)
+			return quickest
 		}
 		call("TeamCreate", `{"team_name":"fx"}`, `{"team_name":"fx"}`)
 		call("Task", `{"name":"alice","team_name":"fx"}`, `{"status":"teammate_spawned","name":"alice","team_name":"fx"}`)
@@ -230,6 +243,6 @@ func BenchmarkLastEvent(b *testing.B) {
 		b.ReportMetric(0, "ns/op")
 		b.ReportMetric(float64(lastMessage)/float64(firstMessage), "message-last/first")
 		b.ReportMetric(float64(lastClaim)/float64(firstClaim), "claim-last/first")
-		b.ReportMetric(float64(lastMessage.Microseconds())/(sample/5), "µs/message")
+		b.ReportMetric(float64(lastMessage.Microseconds())/(sample/20), "µs/message")
 	}
 }

@@ -1,7 +1,5 @@
 package observe
 
-import "strings"
-
 // speaker is who wrote a line.
 type speaker struct {
 	Session string `json:"session,omitempty"`
@@ -149,38 +147,4 @@ func implicit(session string) string {
 		return ""
 	}
 	return "session-" + session[:8]
-}
-
-// letter is one message to an agent, as it stands in its context.
-type letter struct{ From, Summary, Text string }
-
-// lettersOf finds the letters in a user's line.
-func lettersOf(text string) []letter {
-	const open, shut = "<teammate-message ", "</teammate-message>"
-	var letters []letter
-	for {
-		_, rest, ok := strings.Cut(text, open)
-		if !ok {
-			return letters
-		}
-		tag, rest, ok := strings.Cut(rest, ">")
-		if !ok {
-			return letters
-		}
-		body, rest, ok := strings.Cut(rest, shut)
-		if !ok {
-			return letters
-		}
-		letters = append(letters, letter{attribute(tag, "teammate_id"), attribute(tag, "summary"), strings.Trim(body, "\n")})
-		text = rest
-	}
-}
-
-func attribute(tag, name string) string {
-	_, rest, ok := strings.Cut(" "+tag, " "+name+`="`)
-	if !ok {
-		return ""
-	}
-	value, _, _ := strings.Cut(rest, `"`)
-	return value
 }
