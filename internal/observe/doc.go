@@ -7,17 +7,21 @@
 // which they come, with the time at which they came. What it says of a team is what an agent said happened, never what it meant to do:
 // a task that could not be created never existed.
 //
-//		line ──▶ sift ──▶ decode ──▶ recognise ──▶ correlate ──▶ reduce ──▶ settle ──▶ record of team events ──▶ notices
-//		bytes    of no    blocks     a team's      call with     what is    what the                             for consumers
-//		         use?     letters    tool call     its result    known      team lacks
+//	line ──▶ sift ──▶ decode ──▶ recognise ──▶ correlate ──▶ reduce ──▶ settle ──▶ record of team events ──▶ notices
+//	bytes    of no    blocks     a team's      call with     what is    what the                             for consumers
+//	         use?     letters    tool call     its result    known      team lacks
 //
-//	  - sift.go tells by a look at the bytes that a line is of no interest, without decoding it: nearly all are.
-//	  - decode.go reads the rest: lines of stream-json, of session transcripts, and the Agent SDK's message objects, which are alike.
-//	  - recognise.go knows the tools of both ages of the protocol, outcome.go what became of a call.
-//	  - correlate.go brings call and result together, whichever comes first.
-//	  - speaker.go finds out who says it: the lead, a teammate in a stream of its own or in a chain of nameless files, or a subagent, who is not of the team.
-//	  - reduce.go writes what they say into a board of tasks (board.go), a roster of members (roster.go) and a mailbag (mailbag.go).
-//	  - settle.go says as team events what the team's state lacks of that.
+// Each step is a file:
+//
+//   - sift.go tells by a look at the bytes that a line is of no interest, without decoding it: nearly all are.
+//   - decode.go reads the rest: lines of stream-json, of session transcripts, and the Agent SDK's message objects, which are alike.
+//   - recognise.go knows the tools of both ages of the protocol, outcome.go what became of a call.
+//   - correlate.go brings call and result together, whichever comes first.
+//   - speaker.go finds out who says it: the lead, a teammate in a stream of its own or in a chain of nameless files, or a subagent, who is not of the team.
+//   - take.go goes through a line; reduce.go and requests.go write what it says into a board of tasks (board.go), a roster of members (roster.go), a mailbag
+//     (mailbag.go) and what was used (usage.go).
+//   - settle.go says as team events what the team's state lacks of that; notice.go, teamstate.go and supplement.go show it to consumers.
+//   - memory.go saves all of it, and reads it back.
 //
 // # Order
 //
