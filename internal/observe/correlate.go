@@ -2,6 +2,7 @@ package observe
 
 import (
 	"encoding/json"
+	"slices"
 
 	"cadre/internal/team"
 )
@@ -100,6 +101,9 @@ func (c *correlation) result(r *result, now team.Time) (*call, bool) {
 
 func (c *correlation) wait(id string, now team.Time) {
 	c.order = append(c.order, waiting{id, now})
+	if len(c.order) > 4*maxWaiting { // nearly all have found their other half, while time stood still: a file is read
+		c.order = slices.DeleteFunc(c.order, func(w waiting) bool { return !c.waits(w) && w.id != id })
+	}
 	for len(c.calls)+len(c.early) >= maxWaiting && len(c.order) > 0 {
 		c.drop(c.order[0])
 		c.order = c.order[1:]

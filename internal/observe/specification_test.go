@@ -236,6 +236,16 @@ func TestPhase53Correlation(t *testing.T) {
 		if n := len(c.calls) + len(c.early); n > maxWaiting || c.discarded+c.orphaned != int64(6*maxWaiting-n) {
 			t.Errorf("%d wait, %d and %d given up", n, c.discarded, c.orphaned)
 		}
+		for i := range 10 * maxWaiting {
+			id := fmt.Sprint("c", i)
+			c.call(newCall(id), 0)
+			if _, ok := c.result(&result{ID: id}, 0); !ok {
+				t.Fatal("its call is gone")
+			}
+		}
+		if len(c.order) > 4*maxWaiting {
+			t.Errorf("%d pairs are remembered in their order", len(c.order))
+		}
 		c.result(&result{ID: "big", R: strings.Repeat("x", maxEarly+1)}, 0)
 		if c.early["big"] != nil {
 			t.Error("a huge result is kept for a call that nobody has seen")
