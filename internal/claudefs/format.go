@@ -141,8 +141,8 @@ func sessionID(teamID string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// encode writes v as Claude Code does: indented by two, <, > and & as they are, no newline at the end.
-func encode(v any) ([]byte, error) {
+// Encode writes v as Claude Code does: indented by two, <, > and & as they are, no newline at the end.
+func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

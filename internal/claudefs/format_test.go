@@ -47,7 +47,7 @@ func TestRealFiles(t *testing.T) {
 	for _, path := range glob(t, "testdata/claude-*/*/tasks/*.json") {
 		var task Task
 		if want := strict(t, path, &task); !strings.Contains(path, "2.1.47") { // that one adds the owner at the end
-			if got, err := encode(task); err != nil || string(got) != string(want) {
+			if got, err := Encode(task); err != nil || string(got) != string(want) {
 				t.Errorf("%s came out as %s, %v", path, got, err)
 			}
 		}
@@ -55,7 +55,7 @@ func TestRealFiles(t *testing.T) {
 	for _, path := range glob(t, "testdata/claude-*/*/config.json") {
 		var config Config
 		want := strict(t, path, &config)
-		got, err := encode(config)
+		got, err := Encode(config)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -196,7 +196,7 @@ func (r *run) writeConfig() error {
 	if err := os.MkdirAll(r.roster, 0o700); err != nil {
 		return err
 	}
-	data, err := encode(configOf(r.state))
+	data, err := Encode(configOf(r.state))
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (r *run) writeTask(id string, put func(path string, data []byte) error) err
 	if !ok || t.Status == team.Deleted {
 		return r.drop(r.task(id))
 	}
-	data, err := encode(taskOf(r.state, &t))
+	data, err := Encode(taskOf(r.state, &t))
 	if err != nil {
 		return err
 	}
