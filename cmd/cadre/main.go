@@ -32,7 +32,7 @@ func main() {
 	// Where a file may not grow further a write is to fail, not to end the process.
 	signal.Ignore(syscall.SIGXFSZ)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	code := execute(ctx, os.Args[1:])
+	code := execute(ctx, asTeammate(os.Args[1:]))
 	stop()
 	os.Exit(code)
 }

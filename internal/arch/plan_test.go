@@ -83,6 +83,10 @@ var rooms = []room{
 		"what is seen of a team is a function of the lines that were seen; where they come from, and who keeps what they say, is its caller's affair"},
 	{"claudefs", []string{"journal", "team"},
 		"a projection is a function of the history and the state; whoever has a desk may call it, and it calls nobody"},
+	{"claudefs/native", []string{"claudefs", "team"},
+		"files and their locks, and the form of what is in them; who may be a member is decided above it"},
+	{"claudeteam", []string{"agent", "briefing", "claudefs", "claudefs/native", "letter", "mcpserver", "proc", "team", "toolbox"},
+		"a member of a team that Claude Code runs: an agent by its contract, and the files; which agents there are is its caller's choice"},
 	{"home", []string{"journal", "journal/filejournal", "team"},
 		"it knows the folders, and is the one place that chooses the journal that is in them"},
 	{"teamfile", []string{"pattern"},
@@ -125,8 +129,8 @@ var bans = []ban{
 		but:     []string{"internal/proc", "cmd/cadre", "internal/agent/agenttest"},
 		because: "no process outlives its host: children are started by proc, with a group, a record and a leash. The command line starts hosts, which are to outlive it, and looks for programs"},
 	{imports: []string{"net"},
-		but:     []string{"internal/coord", "internal/agent/agenttest", "internal/agent/codex", "internal/agent/acp"},
-		because: "nothing of this talks to a network. The tools of a session are on a unix socket, which a host serves; codex listens on one, and so does the driver that gemini's hook asks; tests have a model on loopback"},
+		but:     []string{"internal/mcpserver", "internal/agent/agenttest", "internal/agent/codex", "internal/agent/acp"},
+		because: "nothing of this talks to a network. The tools of a session are on a unix socket; codex listens on one, and so does the driver that gemini's hook asks; tests have a model on loopback"},
 	{imports: []string{"log", "log/slog"},
 		but:     []string{"internal/agent/acp"}, // to tell its SDK to say nothing
 		because: "what is worth saying goes to the function that the caller gave, which knows whether there is a terminal, a file or nobody"},
@@ -150,9 +154,11 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/agent/agenttest", "deadlines of tests"},
 	{"internal/agent/acp", "when a chat may be loaded again, and deadlines of the hook"},
 	{"internal/agent/codex", "names for the prompts that answer a plan"},
+	{"internal/claudefs/native", "how old a lock is, and when a message was sent"},
+	{"internal/claudeteam", "it stamps commands and messages to a team that has no journal"},
 	{"internal/home", "how old a folder is whose making nobody finished"},
 	{"pkg/teams", "until when a caller waits for the answer to a permission request"},
-	{"cmd/cadre", "when a project was trusted"},
+	{"cmd/cadre", "when a project was trusted, and when somebody joined a team of Claude Code's"},
 }
 
 // dependency is a module that we import, and why we do not write it ourselves or do without.

@@ -3,11 +3,8 @@ package coord
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"net"
 	"slices"
 	"strings"
-	"sync"
 
 	"cadre/internal/agent"
 	"cadre/internal/desk"
@@ -21,15 +18,13 @@ import (
 type tools struct {
 	*toolbox.Toolbox
 	gate     func(tool, input string) error
-	called   func() // after each call
-	listener net.Listener
+	called   func()              // after each call
+	listener *mcpserver.Listener // nil where no program is to help
 	relay    []string
-	stop     context.CancelFunc
-	serving  sync.WaitGroup
 }
 
 func (s *seat) serveTools(gate func(tool, input string) error) (*tools, error) {
-	t := &tools{gate: gate, called: func() { s.works() }, stop: func() {}}
+	t := &tools{gate: gate, called: func() { s.works() }}
 	t.Toolbox = toolbox.New(toolbox.Options{Desk: memberDesk{s}, Member: s.member, Now: desk.Now, Refresh: s.host.Desk.Refresh, Mail: s.mailForTool, Agents: s.host.offers,
 		Spawned:  func(context.Context, string) error { return nil }, // this host takes it by itself
 		Isolates: s.host.isolates,
@@ -41,13 +36,13 @@ func (s *seat) serveTools(gate func(tool, input string) error) (*tools, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.listener, err = net.Listen("unix", socket); err != nil {
+	t.listener, err = mcpserver.Listen(socket, t, mcpserver.Options{Name: agent.ToolServerName}, func(words string) {
+		s.host.Log("the team's tools for " + s.member + ": " + words)
+	})
+	if err != nil {
 		return nil, err
 	}
 	t.relay = append(slices.Clone(s.host.Relay), socket)
-	var ctx context.Context
-	ctx, t.stop = context.WithCancel(context.Background())
-	t.serving.Go(func() { t.accept(ctx, s) })
 	return t, nil
 }
 
@@ -56,30 +51,10 @@ func (h *Host) offers() []string { return h.Offers }
 
 func (t *tools) command() []string { return t.relay }
 
-func (t *tools) accept(ctx context.Context, s *seat) {
-	for {
-		c, err := t.listener.Accept()
-		if err != nil {
-			return
-		}
-		t.serving.Go(func() {
-			defer c.Close()
-			stop := context.AfterFunc(ctx, func() { c.Close() })
-			defer stop()
-			err := mcpserver.Stdio(ctx, t, c, c, mcpserver.Options{Name: agent.ToolServerName})
-			if err != nil && ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
-				s.host.Log("the team's tools for " + s.member + ": " + err.Error())
-			}
-		})
-	}
-}
-
 func (t *tools) close() {
-	t.stop()
 	if t.listener != nil {
 		t.listener.Close()
 	}
-	t.serving.Wait()
 }
 
 // Call calls a tool, unless the rules of the team or of the role forbid it.

@@ -57,6 +57,18 @@ func (t *Team) Tasks(ctx context.Context) ([]Task, error) {
 	return tasks, errors.Join(damage...)
 }
 
+// Task reads one task.
+func (t *Team) Task(ctx context.Context, id string) (task Task, err error) {
+	if number(id) == 0 {
+		return task, t.noTask(id)
+	}
+	err = read(ctx, t.task(id), &task)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = t.noTask(id)
+	}
+	return task, err
+}
+
 // ids of the tasks that have a file, in order.
 func (t *Team) ids() ([]string, error) {
 	entries, err := os.ReadDir(t.tasks)

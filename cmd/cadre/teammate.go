@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/drivers"
+	"cadre/internal/claudefs/native"
+	"cadre/internal/claudeteam"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// teammateFlag is the first word with which Claude Code starts a teammate: its setting takes a program alone, so that cadre has to know by it what it is to be.
+const teammateFlag = "--agent-id"
+
+// asTeammate has the program be claude-teammate where Claude Code starts it as one.
+func asTeammate(args []string) []string {
+	if len(args) > 0 && (args[0] == teammateFlag || strings.HasPrefix(args[0], teammateFlag+"=")) {
+		return append([]string{"claude-teammate"}, args...)
+	}
+	return args
+}
+
+// seated is a member of a Claude Code team as the command line has it.
+type seated struct {
+	team, name, kind, color string
+	agent, model, mode      string
+	skip, plan, joins       bool
+}
+
+func (a *app) teammateCommand() *cobra.Command {
+	var s seated
+	c := &cobra.Command{
+		Use: "claude-teammate", Short: "Be a teammate that Claude Code starts, with any agent behind it", FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
+		Long: `Be a teammate of a Claude Code team, with any agent behind it. Claude Code starts this command itself, in a tmux pane, with these settings:
+
+  CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1 CLAUDE_CODE_TEAMMATE_COMMAND=$(which cadre) claude --teammate-mode tmux
+
+Both variables may stand in "env", and "teammateMode" in Claude Code's settings.json. Which agent stands behind a name is said in
+$CADRE_HOME/claude-teammates.yaml:
+
+  teammates:
+    - name: build-*        # of the teammate; * stands for anything
+      agent: shell         # claude, codex, gemini, opencode, acp:COMMAND or shell
+    - type: reviewer       # the kind of agent that the lead asked for
+      agent: gemini
+    - agent: codex         # everybody else
+
+The first that fits counts. Without one, a teammate whose name or kind is that of an agent (codex, codex-2) is that agent, any other is claude.
+A shell teammate runs the tasks that have a command as "run" in their metadata.
+
+The pane shows the agent at work. What is typed there goes to the agent; y or n answers its question for permission.`,
+		RunE: func(c *cobra.Command, _ []string) error { // of a newer version there may be words that nobody here knows
+			if s.team == "" || s.name == "" {
+				return usage{errors.New("Claude Code starts this command, with --agent-name and --team-name; to join a team that runs: cadre join TEAM --name NAME")}
+			}
+			return a.sit(c.Context(), s)
+		},
+	}
+	f := c.Flags()
+	f.String("agent-id", "", "name@team")
+	f.StringVar(&s.name, "agent-name", "", "the teammate's name")
+	f.StringVar(&s.team, "team-name", "", "the team's name")
+	f.StringVar(&s.color, "agent-color", "", "color of its messages")
+	f.StringVar(&s.kind, "agent-type", "", "which kind of agent the lead asked for")
+	f.StringVar(&s.model, "model", "", "the model, where the agent is claude")
+	f.StringVar(&s.mode, "permission-mode", "", "what it may do without asking")
+	f.BoolVar(&s.plan, "plan-mode-required", false, "its plan has to be approved before it changes anything")
+	f.BoolVar(&s.skip, "dangerously-skip-permissions", false, "it asks nobody")
+	f.String("parent-session-id", "", "session of the lead")
+	f.String("lead-verify-key", "", "key of the lead's signatures")
+	return c
+}
+
+func (a *app) joinCommand() *cobra.Command {
+	s := seated{joins: true}
+	c := &cobra.Command{
+		Use: "join TEAM", Short: "Join a team that Claude Code runs, with any agent", Args: exactly(1),
+		Long: `Join a team that Claude Code runs, as one more teammate with any agent behind it. The lead and the teammates can write to it by its name, and it
+takes part in the task list. It leaves when the lead shuts it down, when the team ends, and with Ctrl-C.
+
+TEAM is the name of a folder in Claude Code's teams folder: ls ~/.claude/teams
+A lead that has spawned no teammate of its own does not read its mail: let it spawn one, or start it with the settings of cadre claude-teammate.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			s.team = args[0]
+			return a.sit(c.Context(), s)
+		},
+	}
+	c.Flags().StringVar(&s.name, "name", "", "name on the team (needed)")
+	c.Flags().StringVar(&s.agent, "agent", "", strings.Join(drivers.Words(), ", ")+"; by default as $CADRE_HOME/"+claudeteam.ConfigFile+" says")
+	c.Flags().StringVar(&s.model, "model", "", "the agent's model")
+	c.Flags().StringVar(&s.kind, "type", "general-purpose", "what kind of agent it is, as the others see it")
+	c.Flags().StringVar(&s.mode, "permission-mode", "", "what it may do without asking: "+strings.Join(team.PermissionModes, ", "))
+	c.MarkFlagRequired("name")
+	return c
+}
+
+// ofClaudeCode are variables with which Claude Code tells its children that they are its own. A session of ours is not.
+var ofClaudeCode = []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "CLAUDE_CODE_TEAMMATE_COMMAND", "CLAUDE_CODE_SSE_PORT"}
+
+// sit is a member of a Claude Code team to its end.
+func (a *app) sit(ctx context.Context, s seated) (err error) {
+	stays()
+	t, err := native.Open(a.home.Claude, s.team)
+	if err != nil {
+		return err
+	}
+	choice := claudeteam.Choice{Agent: s.agent}
+	if s.agent == "" {
+		choice, err = claudeteam.Choose(filepath.Join(a.home.Root, claudeteam.ConfigFile), s.name, s.kind, drivers.Known)
+		if err != nil {
+			return err
+		}
+	}
+	if s.model != "" && (choice.Model == "" && choice.Agent == team.Claude || s.joins) { // the lead's models mean nothing to others
+		choice.Model = s.model
+	}
+	mode, err := s.permissions()
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	set := drivers.Set{Helper: []string{self}}
+	driver := set.Agent(choice.Agent)
+	if driver == nil {
+		return usage{fmt.Errorf("there is no agent %q; there are: %s", choice.Agent, strings.Join(drivers.Words(), ", "))}
+	}
+	dir, err := workDir(".")
+	if err != nil {
+		return err
+	}
+	for _, name := range ofClaudeCode {
+		os.Unsetenv(name)
+	}
+	scratch, err := os.MkdirTemp("", "cadre-teammate-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	procs, err := proc.Open(filepath.Join(scratch, "processes"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, procs.Close(context.WithoutCancel(ctx))) }()
+	if s.joins {
+		if err := s.enroll(ctx, t, choice.Model, mode, dir); err != nil {
+			return err
+		}
+	}
+	a.note(fmt.Sprintf("%s is %s on team %s; what you type goes to it", choice.Agent, s.name, s.team))
+	return claudeteam.Work(ctx, claudeteam.Options{Team: t, Name: s.name, Agent: driver, AgentName: choice.Agent, PlanRequired: s.plan, Color: s.color, Pane: os.Getenv("TMUX_PANE"),
+		Leaves: s.joins, Relay: set.Relay(), Show: func(line string) { fmt.Fprintln(a.out, line) }, Input: lines(os.Stdin),
+		Spec: agent.Spec{Model: choice.Model, Program: choice.Program, Args: choice.Args, Env: choice.Env, Dir: dir, Scratch: filepath.Join(scratch, "session"), Procs: procs,
+			Access: agent.Access{Mode: mode}}})
+}
+
+func (s seated) permissions() (string, error) {
+	switch {
+	case s.skip:
+		return "bypassPermissions", nil
+	case s.mode == "" || s.mode == "plan":
+		return "default", nil
+	case !slices.Contains(team.PermissionModes, s.mode):
+		if s.joins {
+			return "", usage{fmt.Errorf("there is no permission mode %q; there are: %s", s.mode, strings.Join(team.PermissionModes, ", "))}
+		}
+		return "default", nil // one of a newer version: who asks more is safe
+	}
+	return s.mode, nil
+}
+
+// enroll adds the member to the roster.
+func (s seated) enroll(ctx context.Context, t *native.Team, model, mode, dir string) error {
+	prompt, pane := "", os.Getenv("TMUX_PANE")
+	plan, active, backend := false, false, "tmux"
+	if pane == "" {
+		pane, backend = "in-process", "in-process"
+	}
+	return t.Join(ctx, native.Member{AgentID: s.name + "@" + t.Name, Name: s.name, AgentType: s.kind, Model: &model, Prompt: &prompt, Color: s.color, PlanModeRequired: &plan,
+		JoinedAt: time.Now().UnixMilli(), TmuxPaneID: pane, Cwd: dir, Subscriptions: []string{}, BackendType: backend, IsActive: &active, Mode: mode})
+}
+
+// lines are what is typed, until the input ends.
+func lines(in *os.File) <-chan string {
+	all := make(chan string)
+	go func() {
+		defer close(all)
+		for scan := bufio.NewScanner(in); scan.Scan(); {
+			all <- scan.Text()
+		}
+	}()
+	return all
+}

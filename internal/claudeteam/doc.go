@@ -1,0 +1,29 @@
+// Package claudeteam is an agent of ours behind the name of a teammate in a team that Claude Code runs.
+//
+// # Authority
+//
+// [Work] sees one member through: its agent's session, its mail, its tasks, its questions, its end. The team is what its files say (native), and which
+// agent the member is its caller chose. The rules of the team package hold for what the agent does: who may claim, what blocks what.
+//
+// # One path, with files for a journal
+//
+//	files ──▶ team.State ──▶ team.Decide ──▶ events ──▶ files, each under its lock, if it still is what was decided on
+//	  ▲           └──▶ tools (toolbox), letters (letter), what the agent is told (briefing)
+//	  └── Claude Code, and whoever else is on the team
+//
+// # States of a member
+//
+//	starting ──▶ idle ──mail──▶ working ──its turn ends: a notice to the lead, with its last words──▶ idle …
+//	its session ends by itself ──▶ down ──mail, after a pause──▶ starting          after five times in a row: over
+//	asked to shut down ──it agrees, or the deadline passes──▶ the session ends ──▶ the lead is told ──▶ over
+//	the team is gone, or the member is off the roster ──▶ over
+//
+// # Guarantees
+//
+//   - A message stays in the inbox until it is in the agent's context; killed in between, the member reads it again.
+//   - A task that changed meanwhile is looked at again before it is changed: of two that claim it one has it.
+//   - Every turn ends with one notice to the lead, and a turn in which nothing was done with none.
+//   - Only what the lead sent ends the member, answers it, or changes what it may do, and nothing makes it skip permissions that was not started so.
+//   - Every question ends: with the answer of the lead or of the person at the pane, or at its deadline with a no.
+//   - The lead is told of a shutdown when no process of the agent is left.
+package claudeteam

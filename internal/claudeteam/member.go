@@ -1,0 +1,493 @@
+package claudeteam
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/briefing"
+	"cadre/internal/claudefs/native"
+	"cadre/internal/letter"
+	"cadre/internal/mcpserver"
+	"cadre/internal/team"
+	"cadre/internal/toolbox"
+)
+
+// Options of a member. Team, Name, Agent, AgentName and Spec are needed; of Spec its Dir, Scratch, Procs, Model, Program, Args, Env and Access.Mode are taken.
+type Options struct {
+	Team      *native.Team
+	Name      string
+	Agent     agent.Agent
+	AgentName string
+	Spec      agent.Spec
+
+	PlanRequired bool   // nothing is changed before the lead approved a plan
+	Color        string // of its messages
+	Pane         string // where it runs, as the lead closes it: %1
+	Leaves       bool   // its entry is taken off the roster at its end; else the lead does that
+
+	Relay    []string      // command line that serves tools from a socket behind it, for agents that want a program
+	Patience time.Duration // how long the lead may take to answer a question; 0 for ten minutes
+	Within   time.Duration // how long the agent may take to answer a request to shut down; 0 for a minute
+	Show     func(line string)
+	Input    <-chan string // lines of the person at the pane; nil for nobody
+}
+
+const (
+	defaultPatience = 10 * time.Minute
+	defaultWithin   = time.Minute
+	fileTime        = 75 * time.Second // longer than a lock that was left behind is respected
+	stopTime        = 10 * time.Second // for the friendly part of ending a session
+	rosterTime      = 10 * time.Second // for the lead to add the member that it starts
+	mostFailures    = 5                // sessions in a row that end by themselves
+)
+
+// pauses before a session is started again.
+var pauses = []time.Duration{2 * time.Second, 8 * time.Second, 32 * time.Second, time.Minute}
+
+// Why a member is over.
+var (
+	errShutdown = errors.New("it was shut down")
+	errGone     = errors.New("the team is over")
+)
+
+// member is one member at work. One goroutine, run, has all of it but the desk.
+type member struct {
+	o    Options
+	desk *desk
+	wake chan struct{} // the files changed
+	gone chan struct{} // so did the team
+
+	answers chan bool // of the agent, to a request to shut down
+	expired chan string
+
+	tools    agent.Tools
+	server   []string
+	listener *mcpserver.Listener
+
+	session agent.Session
+	updates *queue
+	resume  string // the agent's own id of its session
+
+	prompts  int                 // given so far
+	given    map[string][]string // prompts that the agent has not received: the keys of their entries
+	onTheWay map[string]bool     // keys of entries that it was given
+	numbers  map[string]int64    // of entries, for their letters
+	opened   bool                // the prompt that it was spawned with was seen
+
+	worked   bool   // something was done in the turn
+	last     string // that the agent said, or a command printed
+	failures int
+	retry    <-chan time.Time
+
+	questions map[string]func(allow bool, reason string)
+	asked     []string // their ids, the oldest first
+	proposal  func(approved bool, feedback string)
+
+	deadline <-chan time.Time // of the shutdown
+}
+
+// Work sees a member through until it is shut down or the team is over, which are no errors, or ctx ends. No process of its agent is left then.
+func Work(ctx context.Context, o Options) error {
+	if o.Patience <= 0 {
+		o.Patience = defaultPatience
+	}
+	if o.Within <= 0 {
+		o.Within = defaultWithin
+	}
+	if o.Show == nil {
+		o.Show = func(string) {}
+	}
+	_, worker := o.Agent.(agent.Worker)
+	m := &member{o: o, wake: make(chan struct{}, 1), gone: make(chan struct{}), answers: make(chan bool, 8), expired: make(chan string, 16),
+		given: map[string][]string{}, onTheWay: map[string]bool{}, numbers: map[string]int64{}, questions: map[string]func(bool, string){}}
+	m.desk = &desk{team: o.Team, color: o.Color, self: self{name: o.Name, agent: o.AgentName, dir: o.Spec.Dir, mode: o.Spec.Access.Mode, worker: worker,
+		plan: team.Plan{Required: o.PlanRequired}}, answered: func(approved bool) {
+		select {
+		case m.answers <- approved:
+		default: // it was answered often enough
+		}
+	}}
+	if err := m.enter(ctx); err != nil {
+		return err
+	}
+	if o.PlanRequired && (team.Boundless(o.AgentName) || worker) {
+		err := fmt.Errorf("%s cannot be held to a plan: nobody can keep it from changing things before one is approved", o.AgentName)
+		m.report(ctx, &native.Idle{Reason: "failed", Failure: err.Error(), Result: err.Error()})
+		m.leave()
+		return err
+	}
+	if err := m.serve(); err != nil {
+		return err
+	}
+	following, stop := context.WithCancel(ctx)
+	var aside sync.WaitGroup
+	aside.Go(func() { m.follow(following) })
+	err := m.run(ctx)
+	m.end(err)
+	stop()
+	aside.Wait()
+	if m.listener != nil {
+		m.listener.Close()
+	}
+	if errors.Is(err, errShutdown) || errors.Is(err, errGone) || errors.Is(err, errOff) {
+		m.show("over: %v", err)
+		return nil
+	}
+	return err
+}
+
+// enter waits until the member is on the roster: the lead adds it at about the time at which it starts it.
+func (m *member) enter(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, rosterTime, errOff)
+	defer cancel()
+	for {
+		err := m.desk.Refresh(ctx)
+		if !errors.Is(err, errOff) {
+			return err
+		}
+		again := time.NewTimer(50 * time.Millisecond)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return fmt.Errorf("%s cannot work in team %s: %w", m.o.Name, m.o.Team.Name, context.Cause(ctx))
+		}
+	}
+}
+
+// serve makes the team's tools.
+func (m *member) serve() error {
+	box := toolbox.New(toolbox.Options{Desk: m.desk, Member: m.o.Name, Now: now, Refresh: m.desk.Refresh,
+		Mail: func(context.Context) (string, error) { return "", nil }}) // it comes by itself, also in the middle of a turn
+	m.tools = gated{box, m.desk}
+	if len(m.o.Relay) == 0 {
+		return nil
+	}
+	socket, err := m.o.Spec.Procs.Socket()
+	if err != nil {
+		return err
+	}
+	m.listener, err = mcpserver.Listen(socket, m.tools, mcpserver.Options{Name: agent.ToolServerName}, func(words string) { m.show("tools: %s", words) })
+	m.server = append(slices.Clone(m.o.Relay), socket)
+	return err
+}
+
+// gated are the tools, unless the rules forbid one.
+type gated struct {
+	*toolbox.Toolbox
+	desk *desk
+}
+
+func (g gated) Call(ctx context.Context, name string, input json.RawMessage) (string, bool) {
+	if err := g.desk.gate(name, string(input)); err != nil {
+		return err.Error(), true
+	}
+	return g.Toolbox.Call(ctx, name, input)
+}
+
+// follow wakes the member when the files change.
+func (m *member) follow(ctx context.Context) {
+	for c := range m.o.Team.Follow(ctx) {
+		switch c := c.(type) {
+		case *native.TeamGone:
+			close(m.gone)
+		case *native.Damaged:
+			m.show("%v", c.Err)
+		}
+		select {
+		case m.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (m *member) run(ctx context.Context) error {
+	if err := m.start(ctx); err != nil {
+		m.down(ctx, err)
+	}
+	if err := m.look(ctx, true); err != nil {
+		return err
+	}
+	for {
+		var err error
+		select {
+		case <-m.wake:
+			err = m.look(ctx, false)
+		case <-m.retry:
+			m.retry = nil
+			err = m.look(ctx, false)
+		case <-m.news():
+			for _, u := range m.updates.take() {
+				if err = m.update(ctx, u); err != nil {
+					break
+				}
+			}
+		case line, ok := <-m.o.Input:
+			if !ok {
+				m.o.Input = nil
+				continue
+			}
+			m.typed(ctx, line)
+		case id := <-m.expired:
+			m.answer(id, false, fmt.Sprintf("nobody answered within %s", m.o.Patience))
+		case approved := <-m.answers:
+			if approved {
+				return errShutdown
+			}
+			m.deadline = nil
+		case <-m.deadline:
+			return errShutdown
+		case <-m.gone:
+			return errGone
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// start starts the agent's session.
+func (m *member) start(ctx context.Context) error {
+	spec := m.o.Spec
+	m.desk.View(func(s *team.State) {
+		t := s.Team()
+		me, _ := s.Member(m.o.Name)
+		spec.TeamID, spec.Team, spec.Lead, spec.Role, spec.Instructions = t.ID, t.Name, t.Lead, me.Role, briefing.Guest(s, m.o.Name)
+	})
+	spec.Member, spec.Incarnation, spec.Resume, spec.Access, spec.Gate = m.o.Name, 1, m.resume, m.desk.access(), m.desk.gate
+	spec.Tools, spec.ToolServer = m.tools, m.server
+	spec.Carries = func(text string) []int64 { return letter.Carries(spec.TeamID, m.o.Name, text) }
+	session, err := m.o.Agent.Start(ctx, spec, m.desk)
+	if err != nil {
+		return err
+	}
+	m.session, m.updates = session, pump(session)
+	return nil
+}
+
+// news is where the session's updates wake the member.
+func (m *member) news() <-chan struct{} {
+	if m.updates == nil {
+		return nil
+	}
+	return m.updates.more
+}
+
+func (m *member) update(ctx context.Context, u agent.Update) error {
+	switch u := u.(type) {
+	case agent.Started:
+		m.show("%s is ready", m.o.AgentName)
+		if u.Session != "" {
+			m.resume = u.Session
+		}
+		for key, n := range m.numbers { // its history has them
+			if slices.Contains(u.Seen, n) {
+				m.settle(ctx, key)
+			}
+		}
+	case agent.Received:
+		m.settle(ctx, m.given[u.ID]...)
+		delete(m.given, u.ID)
+	case agent.NotTaken:
+		m.giveBack(u.ID)
+		m.nudge()
+	case agent.TurnStarted:
+		m.worked = true
+		m.active(ctx, true)
+		m.show("working%s", after(": ", u.Summary))
+	case agent.Text:
+		m.worked, m.last = true, u.Text
+		m.show("%s", u.Text)
+	case agent.ToolStarted:
+		m.show("● %s %s", u.Tool, u.Input)
+	case agent.ToolFinished:
+		if _, worker := m.o.Agent.(agent.Worker); worker {
+			m.last = u.Output
+			m.show("%s", u.Output)
+		}
+		if u.Failed {
+			m.show("✗ failed")
+		}
+	case agent.Retrying:
+		m.show("its model cannot be reached, and is tried again: %s", u.Problem.Text)
+	case agent.TurnEnded:
+		m.failures = 0
+		m.turnEnded(ctx, u)
+	case agent.PermissionAsked:
+		m.ask(ctx, u)
+	case agent.PlanProposed:
+		m.propose(ctx, u)
+	case agent.Ended:
+		m.session, m.updates = nil, nil
+		err := u.Err
+		if err == nil {
+			err = errors.New(m.o.AgentName + " ended by itself")
+		}
+		if m.failures++; m.failures >= mostFailures {
+			m.down(ctx, err)
+			return fmt.Errorf("%s is given up after %d times: %w", m.o.Name, mostFailures, err)
+		}
+		m.down(ctx, err)
+	}
+	return nil
+}
+
+func after(sep, words string) string {
+	if words == "" {
+		return ""
+	}
+	return sep + words
+}
+
+// turnEnded tells the lead, with the last words.
+func (m *member) turnEnded(ctx context.Context, u agent.TurnEnded) {
+	if u.GoesOn {
+		return
+	}
+	did := m.desk.deeds()
+	if m.worked {
+		words := u.Text
+		if words == "" {
+			words = m.last
+		}
+		idle := &native.Idle{Reason: "available", Summary: did.summary, Result: words}
+		switch {
+		case u.Problem != nil:
+			idle.Reason, idle.Failure = "failed", u.Problem.Text
+			m.show("✗ %s", u.Problem.Text)
+		case u.Interrupted:
+			idle.Reason = "interrupted"
+		}
+		if did.task != "" {
+			idle.CompletedTask, idle.Completed = did.task, "resolved"
+		}
+		m.report(ctx, idle)
+	} else {
+		m.active(ctx, false)
+	}
+	m.worked, m.last = false, ""
+	m.show("idle")
+	m.nudge()
+}
+
+// report tells the lead that the member does nothing now, and why.
+func (m *member) report(ctx context.Context, idle *native.Idle) {
+	m.active(ctx, false)
+	idle.From, idle.Timestamp = m.o.Name, native.Stamp(time.Now())
+	m.try(ctx, func(ctx context.Context) error { return m.desk.tellLead(ctx, idle) })
+}
+
+// down is told of a session that could not start, or ended by itself: what it had not received is given to the next one.
+func (m *member) down(ctx context.Context, err error) {
+	clear(m.given)
+	clear(m.onTheWay)
+	for id := range m.questions {
+		m.answer(id, false, "the session is over")
+	}
+	m.proposal = nil
+	m.worked, m.last = false, ""
+	m.show("✗ %v", err)
+	m.report(ctx, &native.Idle{Reason: "failed", Failure: err.Error()})
+	if p, ok := errors.AsType[*agent.Problem](err); ok && (p.Kind == agent.ProblemMissing || p.Kind == agent.ProblemLogin) {
+		return // only a person helps; whoever writes again has it tried again
+	}
+	m.retry = time.After(pauses[min(max(m.failures, 1), len(pauses))-1])
+}
+
+// nudge has the mail looked at again.
+func (m *member) nudge() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (m *member) active(ctx context.Context, on bool) {
+	m.try(ctx, func(ctx context.Context) error { return m.o.Team.SetActive(ctx, m.o.Name, on) })
+}
+
+// try changes a file; that it cannot be changed is for the person to see, and the member goes on.
+func (m *member) try(ctx context.Context, change func(context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fileTime)
+	defer cancel()
+	err := change(ctx)
+	if err != nil {
+		m.show("%v", err)
+	}
+	return err == nil
+}
+
+// end ends the session and tells the lead how the member came to its end.
+func (m *member) end(why error) {
+	ctx := context.Background()
+	if m.session != nil {
+		m.refuse(ctx)
+		friendly, cancel := context.WithTimeout(ctx, stopTime)
+		if err := m.session.Stop(friendly); err != nil {
+			m.show("%v", err)
+		}
+		cancel()
+		<-m.updates.over
+		m.refuse(ctx)
+	}
+	switch {
+	case errors.Is(why, errGone) || errors.Is(why, errOff):
+		return
+	case errors.Is(why, errShutdown):
+		backend := "in-process"
+		if m.o.Pane != "" {
+			backend = "tmux"
+		}
+		request := ""
+		m.desk.View(func(s *team.State) { me, _ := s.Member(m.o.Name); request = me.Shutdown.Request })
+		m.try(ctx, func(ctx context.Context) error {
+			return m.desk.tellLead(ctx, &native.ShutdownApproved{RequestID: request, From: m.o.Name, Timestamp: native.Stamp(time.Now()), PaneID: m.o.Pane, Backend: backend})
+		})
+	default:
+		m.report(ctx, &native.Idle{Reason: "failed", Failure: m.o.Name + " has left: " + why.Error()})
+	}
+	m.leave()
+}
+
+// refuse answers every question of a session that is to end with a no, and takes note of what it still received.
+func (m *member) refuse(ctx context.Context) {
+	const ending = "the session is ending"
+	for _, u := range m.updates.take() {
+		switch u := u.(type) {
+		case agent.Received:
+			m.settle(ctx, m.given[u.ID]...)
+		case agent.PermissionAsked:
+			u.Answer(false, ending)
+		case agent.PlanProposed:
+			u.Answer(false, ending)
+		}
+	}
+	for id := range m.questions {
+		m.answer(id, false, ending)
+	}
+	if m.proposal != nil {
+		m.proposal(false, ending)
+		m.proposal = nil
+	}
+}
+
+func (m *member) leave() {
+	if m.o.Leaves {
+		m.try(context.Background(), func(ctx context.Context) error { return m.o.Team.Leave(ctx, m.o.Name) })
+	}
+}
+
+func (m *member) show(format string, args ...any) {
+	for line := range strings.SplitSeq(strings.TrimRight(fmt.Sprintf(format, args...), "\n"), "\n") {
+		m.o.Show(printable(line))
+	}
+}

@@ -1,0 +1,50 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"cadre/internal/agent"
+)
+
+// Listener serves tools on a unix socket, for agents that want a program as their MCP server: that program connects the two.
+type Listener struct {
+	listener net.Listener
+	stop     context.CancelFunc
+	serving  sync.WaitGroup
+}
+
+// Listen serves the tools to whoever connects, until Close. log is told of connections that end before their time.
+func Listen(socket string, tools agent.Tools, o Options, log func(string)) (*Listener, error) {
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	l := &Listener{listener: listener, stop: stop}
+	l.serving.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			l.serving.Go(func() {
+				defer c.Close()
+				defer context.AfterFunc(ctx, func() { c.Close() })()
+				if err := Stdio(ctx, tools, c, c, o); err != nil && ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
+					log(err.Error())
+				}
+			})
+		}
+	})
+	return l, nil
+}
+
+// Close ends the socket and its connections. Nothing of them runs afterwards.
+func (l *Listener) Close() {
+	l.stop()
+	l.listener.Close()
+	l.serving.Wait()
+}
