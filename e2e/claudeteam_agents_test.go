@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cadre/internal/agent/agenttest"
+)
+
+// lodge is a studio in which a Claude Code of a person's leads a team of its own, at a terminal.
+type lodge struct {
+	*studio
+	screen *terminal
+}
+
+// newLodge starts that Claude Code, with cadre as the program of its teammates.
+func newLodge(t *testing.T, script agenttest.Script, args []string, names ...string) *lodge {
+	t.Helper()
+	s := newStudio(t, script, append([]string{"claude"}, names...)...)
+	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "CLAUDE_CODE_TEAMMATE_COMMAND="+cadre)
+	settings := fmt.Sprintf(`{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"customApiKeyResponses":{"approved":["dummy"],"rejected":[]},
+"projects":{%q:{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true}}}`, s.dir)
+	if err := os.WriteFile(filepath.Join(s.root, ".claude.json"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := &lodge{studio: s}
+	l.screen = s.terminal(append([]string{agenttest.Installed(t, "claude").Path, "--teammate-mode", "tmux"}, args...)...)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s\n%s", l.panes(), s.model.Story())
+		}
+		l.screen.close()
+		s.waitFor("nothing is left", func() bool { return len(s.processes()) == 0 })
+	})
+	l.screen.shows("❯")
+	return l
+}
+
+// panes are all that the terminal has, with what they show.
+func (l *lodge) panes() string {
+	var b strings.Builder
+	for _, pane := range strings.Fields(l.screen.do("list-panes", "-a", "-F", "#{pane_id}")) {
+		fmt.Fprintf(&b, "pane %s:\n%s\n", pane, strings.TrimSpace(l.screen.do("capture-pane", "-p", "-J", "-S", "-", "-t", pane)))
+	}
+	return b.String()
+}
+
+// members are the names on the roster of its team.
+func (l *lodge) members() (names []string) {
+	for _, path := range l.glob(".claude/teams/*/config.json") {
+		var config struct{ Members []struct{ Name string } }
+		data, _ := os.ReadFile(path)
+		if json.Unmarshal(data, &config) == nil {
+			for _, m := range config.Members {
+				names = append(names, m.Name)
+			}
+		}
+	}
+	return names
+}
+
+func (l *lodge) glob(pattern string) []string {
+	found, err := filepath.Glob(filepath.Join(l.root, pattern))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return found
+}
+
+// file reads a file of the team's that is there once.
+func (l *lodge) read(pattern string, into any) {
+	l.t.Helper()
+	found := l.glob(pattern)
+	if len(found) != 1 {
+		l.t.Fatalf("%s are %v", pattern, found)
+	}
+	data, err := os.ReadFile(found[0])
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// TestClaudeLeadsCodex: a Claude Code of a person's spawns a Codex teammate through us, gives it a task, gets its report and shuts it down.
+func TestClaudeLeadsCodex(t *testing.T) {
+	t.Parallel()
+	l := newLodge(t, func(r *agenttest.Request) agenttest.Turn {
+		calls := all(r)
+		if r.Protocol == "openai" {
+			switch {
+			case r.Has("The lead needs you no more") && called(calls, "RespondToShutdown") == 0:
+				return use(r, "RespondToShutdown", map[string]any{"approve": true})
+			case called(calls, "TaskClaim") == 0:
+				return use(r, "TaskClaim", map[string]any{"taskId": "1"})
+			case called(calls, "TaskUpdate") == 0:
+				return use(r, "TaskUpdate", map[string]any{"taskId": "1", "status": "completed", "result": "it is 4711"})
+			}
+			return agenttest.Say("I found that the port is 4711.")
+		}
+		switch {
+		case strings.Contains(r.LastUser(), "codex-1 has shut down"), called(calls, "SendMessage") > 0:
+			return agenttest.Say("All is done.")
+		case r.Has("the port is 4711"):
+			return agenttest.Use("SendMessage", map[string]any{"to": "codex-1", "message": map[string]any{"type": "shutdown_request", "reason": "The lead needs you no more"}})
+		case called(calls, "TaskCreate") == 0:
+			return agenttest.Use("TaskCreate", map[string]any{"subject": "Find the port", "description": "in the README"})
+		case called(calls, "Agent") == 0:
+			return agenttest.Use("Agent", map[string]any{"description": "finds the port", "prompt": "You find the port. Do task 1.", "name": "codex-1", "subagent_type": "general-purpose"})
+		}
+		return agenttest.Say("I wait.")
+	}, []string{"--dangerously-skip-permissions"}, "codex")
+	l.screen.enter("find the port")
+	l.model.WaitFor(t, "the prompt of the teammate", func(r *agenttest.Request) bool {
+		return r.Protocol == "openai" && r.Has("You find the port. Do task 1.") && r.Has("You are codex-1, a teammate")
+	})
+	l.model.WaitFor(t, "its report", func(r *agenttest.Request) bool { return r.Protocol == "anthropic" && r.Has("I found that the port is 4711.") })
+	var task struct {
+		Status, Owner string
+		Metadata      map[string]string
+	}
+	l.read(".claude/tasks/*/1.json", &task)
+	if task.Status != "completed" || task.Owner != "codex-1" || task.Metadata["result"] != "it is 4711" {
+		t.Errorf("the task is %+v", task)
+	}
+	l.waitFor("the teammate is gone", func() bool { return strings.Join(l.members(), " ") == "team-lead" && len(l.pids("codex")) == 0 })
+}
