@@ -130,3 +130,54 @@ func TestClaudeLeadsCodex(t *testing.T) {
 	}
 	l.waitFor("the teammate is gone", func() bool { return strings.Join(l.members(), " ") == "team-lead" && len(l.pids("codex")) == 0 })
 }
+
+// TestClaudeLeadsOthers: behind one name is a shell that runs the commands of tasks, behind another a Claude Code of ours. They write to each other's lead and to
+// each other, what one may not do by itself is asked at the lead's screen, and a person types into a pane.
+func TestClaudeLeadsOthers(t *testing.T) {
+	t.Parallel()
+	l := newLodge(t, func(r *agenttest.Request) agenttest.Turn {
+		calls := all(r)
+		if who(r) == "ann" {
+			switch {
+			case strings.Contains(r.LastUser(), "typed by a person"):
+				return agenttest.Say("I heard the person.")
+			case r.Has("You look after the files") && called(calls, "Bash") == 0:
+				return shells["claude"]("touch made-by-ann")
+			case called(calls, "SendMessage") == 0:
+				return use(r, "SendMessage", map[string]any{"to": "team-lead", "message": "The file is made, says ann"})
+			}
+			return agenttest.Say("Ann is done.")
+		}
+		switch {
+		case called(calls, "TaskCreate") == 0:
+			return agenttest.Use("TaskCreate", map[string]any{"subject": "Count", "description": "the files", "metadata": map[string]any{"run": "echo counted by $CADRE_MEMBER_NAME"}})
+		case called(calls, "Agent") == 0:
+			return agenttest.Use("Agent", map[string]any{"description": "counts", "prompt": "You run what is on the list.", "name": "shell", "subagent_type": "general-purpose"})
+		case called(calls, "Agent") == 1 && r.Has("counted by shell"):
+			return agenttest.Use("Agent", map[string]any{"description": "makes a file", "prompt": "You look after the files.", "name": "ann", "subagent_type": "general-purpose"})
+		}
+		return agenttest.Say("I wait.")
+	}, []string{"--permission-mode", "default"})
+	l.screen.enter("look after everything")
+	lead := func(words string) {
+		t.Helper()
+		l.model.WaitFor(t, words, func(r *agenttest.Request) bool { return who(r) == "" && r.Has(words) })
+	}
+	lead("counted by shell")
+	l.screen.shows("touch made-by-ann")
+	l.screen.do("send-keys", "Enter")
+	lead("The file is made, says ann")
+	lead("Ann is done.")
+	if !has(l.dir, "made-by-ann") {
+		t.Error("what was allowed was not done")
+	}
+	pane := ""
+	for _, line := range strings.Split(l.screen.do("list-panes", "-a", "-F", "#{pane_id} #{pane_title}"), "\n") {
+		if id, title, _ := strings.Cut(line, " "); strings.Contains(title, "ann") {
+			pane = id
+		}
+	}
+	l.screen.do("send-keys", "-t", pane, "-l", "typed by a person")
+	l.screen.do("send-keys", "-t", pane, "Enter")
+	lead("I heard the person.")
+}

@@ -112,7 +112,9 @@ func taskOf(t native.Task, worker bool) team.Task {
 		o.Status = team.Deleted
 	case o.Status == team.Completed:
 		o.CompletedBy = t.Owner
-	case o.Status != team.InProgress:
+	case o.Status == team.InProgress:
+		o.Fence = 1 // files count no claims: a claim holds for as long as its owner is named
+	default:
 		o.Status = team.Pending
 	}
 	if worker && o.Run == "" && o.Owner == "" {

@@ -163,8 +163,8 @@ func (f *follower) fresh(path string, into any) (news bool, err error) {
 	if same && known.since.IsZero() && known.read.Sub(info.ModTime()) > settled {
 		return false, nil
 	}
-	if !same {
-		known.told = false
+	if !same { // what was no JSON before may be half written now
+		known.since, known.told = time.Time{}, false
 	}
 	known.info, known.read = info, time.Now()
 	data, err := os.ReadFile(path)

@@ -106,7 +106,7 @@ func (h *held) sure() error {
 
 // unlock lets go of the lock, unless somebody else has it by now.
 func (h *held) unlock() {
-	if there, err := os.Lstat(h.path); err == nil && os.SameFile(h.mine, there) {
+	if there, err := os.Lstat(h.path); err == nil && unchanged(h.mine, there) {
 		os.Remove(h.path)
 	}
 }

@@ -1,0 +1,280 @@
+package native
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// versions of which there is a recording: every change of the files of a real team, in testdata/claude-<version>.jsonl.
+var versions = []string{"2.1.47", "2.1.329"}
+
+// step is one change of a recording.
+type step struct {
+	T       int
+	Path    string
+	Content string
+	Removed bool
+}
+
+func recorded(t testing.TB, version string) (steps []step) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/claude-" + version + ".jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		var s step
+		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// do makes the change below a folder, in place, as Claude Code does.
+func (s step) do(t testing.TB, root string) {
+	t.Helper()
+	path := filepath.Join(root, s.Path)
+	var err error
+	switch {
+	case s.Removed:
+		err = os.RemoveAll(path)
+	case strings.HasSuffix(s.Path, "/"):
+		err = os.MkdirAll(path, 0o700)
+	default:
+		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+			err = os.WriteFile(path, []byte(s.Content), 0o600)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// view is what somebody knows who was told of every change.
+type view struct {
+	seen, gone bool
+	members    map[string]Member
+	tasks      map[string]Task
+	waiting    map[string][]Entry
+	sent       map[string]int
+	damaged    []string
+}
+
+func newView() *view {
+	return &view{members: map[string]Member{}, tasks: map[string]Task{}, waiting: map[string][]Entry{}, sent: map[string]int{}}
+}
+
+// take takes a change in, and complains of one that does not follow from those before it.
+func (v *view) take(c Change) error {
+	switch c := c.(type) {
+	case *TeamSeen:
+		if v.seen {
+			return fmt.Errorf("seen twice")
+		}
+		v.seen = true
+	case *TeamGone:
+		v.gone = true
+	case *MemberJoined:
+		if _, known := v.members[c.Member.Name]; known {
+			return fmt.Errorf("%s joined twice", c.Member.Name)
+		}
+		v.members[c.Member.Name] = c.Member
+	case *MemberChanged:
+		if !reflect.DeepEqual(v.members[c.Member.Name], c.Before) {
+			return fmt.Errorf("%s was not %+v", c.Member.Name, c.Before)
+		}
+		v.members[c.Member.Name] = c.Member
+	case *MemberLeft:
+		delete(v.members, c.Member.Name)
+	case *TaskAdded:
+		if _, known := v.tasks[c.Task.ID]; known {
+			return fmt.Errorf("task %s was added twice", c.Task.ID)
+		}
+		v.tasks[c.Task.ID] = c.Task
+	case *TaskChanged:
+		if !reflect.DeepEqual(v.tasks[c.Task.ID], c.Before) {
+			return fmt.Errorf("task %s was not %+v", c.Task.ID, c.Before)
+		}
+		v.tasks[c.Task.ID] = c.Task
+	case *TaskRemoved:
+		delete(v.tasks, c.Task.ID)
+	case *TasksSwept:
+		clear(v.tasks)
+	case *Sent:
+		v.sent[c.To+" "+c.Entry.Key()]++
+		v.waiting[c.To] = append(v.waiting[c.To], c.Entry)
+	case *Delivered:
+		i := slices.IndexFunc(v.waiting[c.To], func(e Entry) bool { return e.Key() == c.Entry.Key() })
+		if i < 0 {
+			return fmt.Errorf("%+v was not sent before", c.Entry)
+		}
+		v.waiting[c.To] = slices.Delete(v.waiting[c.To], i, i+1)
+	case *Damaged:
+		v.damaged = append(v.damaged, c.Err.Path)
+	}
+	return nil
+}
+
+// check compares what was told with the files.
+func (v *view) check(t *testing.T, tm *Team) {
+	t.Helper()
+	ctx := soon(t)
+	c, err := tm.Config(ctx)
+	if err != nil || len(c.Members) != len(v.members) {
+		t.Errorf("the roster is %+v, %v; told was %+v", c.Members, err, v.members)
+	}
+	for _, m := range c.Members {
+		if !reflect.DeepEqual(m, v.members[m.Name]) {
+			t.Errorf("%+v was told as %+v", m, v.members[m.Name])
+		}
+	}
+	tasks, err := tm.Tasks(ctx)
+	if err != nil || len(tasks) != len(v.tasks) {
+		t.Errorf("the tasks are %+v, %v; told was %+v", tasks, err, v.tasks)
+	}
+	for _, task := range tasks {
+		if !reflect.DeepEqual(task, v.tasks[task.ID]) {
+			t.Errorf("%+v was told as %+v", task, v.tasks[task.ID])
+		}
+	}
+	for name, told := range v.waiting {
+		waiting, err := tm.Waiting(ctx, name)
+		if err != nil || len(waiting) != len(told) {
+			t.Errorf("for %s there wait %+v, %v; told was %+v", name, waiting, err, told)
+		}
+	}
+}
+
+// TestRecordings plays the files of real teams, of both ages, change by change: what a follower tells leads to what the files say after each, no message is
+// told twice or passed over, and a file that is half written is not damage.
+func TestRecordings(t *testing.T) {
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			root := t.TempDir()
+			var f *follower
+			v := newView()
+			in := map[string]bool{} // all that was ever in an inbox
+			for n, s := range recorded(t, version) {
+				s.do(t, root)
+				if f == nil {
+					name, is := strings.CutSuffix(strings.TrimPrefix(s.Path, "/.claude/teams/"), "/config.json")
+					if !is {
+						continue
+					}
+					tm, err := Open(filepath.Join(root, ".claude"), name)
+					if err != nil {
+						t.Fatal(err)
+					}
+					f = &follower{team: tm, files: map[string]*file{}, tasks: map[string]Task{}, inboxes: map[string][]Entry{}}
+				}
+				if dir, file := filepath.Split(s.Path); strings.HasSuffix(dir, f.team.Name+"/inboxes/") && strings.HasSuffix(file, ".json") {
+					var entries []Entry
+					json.Unmarshal([]byte(s.Content), &entries)
+					for _, e := range entries {
+						in[strings.TrimSuffix(file, ".json")+" "+e.Key()] = true
+					}
+				}
+				f.look()
+				for _, c := range f.said {
+					if err := v.take(c); err != nil {
+						t.Fatalf("change %d, %s: %v", n, s.Path, err)
+					}
+				}
+				f.said = nil
+				if f.over {
+					break
+				}
+				if n%20 == 0 && !f.again {
+					v.check(t, f.team)
+				}
+			}
+			if !v.gone || len(v.damaged) > 0 {
+				t.Errorf("the team is gone: %t; damaged are %v", v.gone, v.damaged)
+			}
+			if len(in) == 0 || len(in) != len(v.sent) {
+				t.Errorf("of %d messages %d were told", len(in), len(v.sent))
+			}
+			for key, n := range v.sent {
+				if n != 1 {
+					t.Errorf("%s was told %d times", key, n)
+				}
+			}
+		})
+	}
+}
+
+// TestFollow: a follower that is there before the team sees it come, tells each change within milliseconds, tells of damage once, and ends with the team.
+func TestFollow(t *testing.T) {
+	tm, claude := newTeam(t, "ann")
+	ctx, cancel := context.WithTimeout(soon(t), 30*time.Second)
+	defer cancel()
+	changes := make(chan Change, 64)
+	go func() {
+		defer close(changes)
+		for c := range tm.Follow(ctx) {
+			changes <- c
+		}
+	}()
+	expect := func(what string, is func(Change) bool) {
+		t.Helper()
+		for c := range changes {
+			if is(c) {
+				return
+			}
+			if _, over := c.(*TeamGone); over {
+				break
+			}
+		}
+		t.Fatalf("it does not tell %s", what)
+	}
+	expect("that ann is there", func(c Change) bool { m, ok := c.(*MemberJoined); return ok && m.Member.Name == "ann" })
+	if err := tm.Send(ctx, "ann", Entry{From: Lead, Text: "hello"}); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	expect("the message", func(c Change) bool { m, ok := c.(*Sent); return ok && m.To == "ann" && m.Entry.Text == "hello" })
+	if took := time.Since(began); took > 500*time.Millisecond {
+		t.Errorf("it took %s", took)
+	}
+	id, err := tm.CreateTask(ctx, Task{Subject: "s", Status: "pending"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect("the task", func(c Change) bool { a, ok := c.(*TaskAdded); return ok && a.Task.ID == id })
+	write(t, tm.inbox("ann"), `[{"from":"x`)
+	expect("the damage", func(c Change) bool { d, ok := c.(*Damaged); return ok && d.Err.Path == tm.inbox("ann") })
+	write(t, tm.inbox("ann"), "[]")
+	expect("that it is mended", func(c Change) bool {
+		if _, again := c.(*Damaged); again {
+			t.Error("it tells the same damage again")
+		}
+		d, ok := c.(*Delivered)
+		return ok && d.To == "ann"
+	})
+	os.RemoveAll(filepath.Join(claude, "tasks"))
+	expect("that the tasks are swept away", func(c Change) bool { _, ok := c.(*TasksSwept); return ok })
+	if err := tm.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	gone := false
+	for c := range changes {
+		_, gone = c.(*TeamGone)
+	}
+	if !gone {
+		t.Error("the last change is not that the team is gone")
+	}
+}
