@@ -49,6 +49,17 @@ func (l *lodge) panes() string {
 	return b.String()
 }
 
+// approve waits until the lead asks its person something and says yes, as often as it takes: a dialog that has just come does not listen yet.
+func (l *lodge) approve(question string) {
+	l.t.Helper()
+	asked := func() bool { return strings.Contains(l.screen.do("capture-pane", "-p", "-J", "-t", "%0"), question) }
+	l.screen.wait("the lead does not ask "+question, asked)
+	l.screen.wait("the lead asks for ever", func() bool {
+		l.screen.do("send-keys", "-t", "%0", "Enter")
+		return !asked()
+	})
+}
+
 // members are the names on the roster of its team.
 func (l *lodge) members() (names []string) {
 	for _, path := range l.glob(".claude/teams/*/config.json") {
@@ -164,20 +175,13 @@ func TestClaudeLeadsOthers(t *testing.T) {
 		l.model.WaitFor(t, words, func(r *agenttest.Request) bool { return who(r) == "" && r.Has(words) })
 	}
 	lead("counted by shell")
-	l.screen.shows("touch made-by-ann")
-	l.screen.do("send-keys", "Enter")
+	l.approve("claude asks to use Bash")
 	lead("The file is made, says ann")
 	lead("Ann is done.")
 	if !has(l.dir, "made-by-ann") {
 		t.Error("what was allowed was not done")
 	}
-	pane := ""
-	for _, line := range strings.Split(l.screen.do("list-panes", "-a", "-F", "#{pane_id} #{pane_title}"), "\n") {
-		if id, title, _ := strings.Cut(line, " "); strings.Contains(title, "ann") {
-			pane = id
-		}
-	}
-	l.screen.do("send-keys", "-t", pane, "-l", "typed by a person")
-	l.screen.do("send-keys", "-t", pane, "Enter")
+	l.screen.do("send-keys", "-t", "%2", "-l", "typed by a person")
+	l.screen.do("send-keys", "-t", "%2", "Enter")
 	lead("I heard the person.")
 }
