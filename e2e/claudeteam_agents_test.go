@@ -22,11 +22,7 @@ func newLodge(t *testing.T, script agenttest.Script, args []string, names ...str
 	t.Helper()
 	s := newStudio(t, script, append([]string{"claude"}, names...)...)
 	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "CLAUDE_CODE_TEAMMATE_COMMAND="+cadre)
-	settings := fmt.Sprintf(`{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"customApiKeyResponses":{"approved":["dummy"],"rejected":[]},
-"projects":{%q:{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true}}}`, s.dir)
-	if err := os.WriteFile(filepath.Join(s.root, ".claude.json"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	s.atHome()
 	l := &lodge{studio: s}
 	l.screen = s.terminal(append([]string{agenttest.Installed(t, "claude").Path, "--teammate-mode", "tmux"}, args...)...)
 	t.Cleanup(func() {
@@ -38,6 +34,16 @@ func newLodge(t *testing.T, script agenttest.Script, args []string, names ...str
 	})
 	l.screen.shows("❯")
 	return l
+}
+
+// atHome is what a person told their Claude Code long ago.
+func (s *studio) atHome() {
+	s.t.Helper()
+	settings := fmt.Sprintf(`{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"customApiKeyResponses":{"approved":["dummy"],"rejected":[]},
+"projects":{%q:{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true}}}`, s.dir)
+	if err := os.WriteFile(filepath.Join(s.root, ".claude.json"), []byte(settings), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // panes are all that the terminal has, with what they show.
@@ -184,4 +190,49 @@ func TestClaudeLeadsOthers(t *testing.T) {
 	l.screen.do("send-keys", "-t", "%2", "-l", "typed by a person")
 	l.screen.do("send-keys", "-t", "%2", "Enter")
 	lead("I heard the person.")
+}
+
+// TestInteractiveTeammate: a team of ours has a Claude Code at a terminal as its teammate. It is given a task, asks for a permission that the lead's user gives, has its mail once,
+// and ends with its terminal and its files when it is shut down.
+func TestInteractiveTeammate(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		id, calls := task(r)
+		switch {
+		case id != "" && called(calls, "Bash") == 0:
+			return shells["claude"]("touch made-by-bob")
+		case r.Has("what is the port?") && called(all(r), "SendMessage") == 0:
+			return use(r, "SendMessage", map[string]any{"to": "lead", "message": "It is 4711."})
+		}
+		return complete(r)
+	}, "claude")
+	s.atHome()
+	s.must("create", "inter")
+	s.must("spawn", "inter", "bob", "--agent", "claude-tmux", "--prompt", "You work at a terminal.")
+	s.must("task", "add", "inter", "Make a file", "--owner", "bob")
+	request := ""
+	s.waitFor("bob asks", func() bool {
+		for _, p := range read[struct{ Permissions []struct{ Request string } }](s.world, "status", "inter").Permissions {
+			request = p.Request
+		}
+		return request != ""
+	})
+	s.must("permit", "inter", request)
+	s.waitFor("the task is done", func() bool {
+		return read[struct{ Status string }](s.world, "task", "show", "inter", "1").Status == "completed"
+	})
+	if !has(s.dir, "made-by-bob") {
+		t.Error("what was allowed was not done")
+	}
+	s.must("send", "inter", "--to", "bob", "what is the port?")
+	s.waitFor("bob answers", func() bool { return strings.Contains(s.must("inbox", "inter", "lead"), "It is 4711.") })
+	requests := s.model.Requests()
+	if n := requests[len(requests)-1].Count("what is the port?"); n != 1 {
+		t.Errorf("it has its mail %d times:\n%s", n, s.model.Story())
+	}
+	s.must("shutdown", "inter", "bob", "--deadline", "1s")
+	s.waitFor("its terminal is closed", func() bool { return len(s.pids("tmux")) == 0 && len(s.pids("--agent-name")) == 0 })
+	if left, _ := filepath.Glob(filepath.Join(s.root, ".claude/teams/cadre-*")); len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
 }

@@ -78,12 +78,14 @@ const (
 	Codex    = "codex"
 	Gemini   = "gemini"
 	OpenCode = "opencode"
-	ACP      = "acp:"
+	// ClaudeTmux is Claude's program in a terminal, to which a person can go.
+	ClaudeTmux = "claude-tmux"
+	ACP        = "acp:"
 )
 
 // Boundless reports whether an agent cannot be held to the team's rules: not even its driver knows what it would do without asking. What rests on
 // those rules, approval of plans and delegate mode, is refused for it.
-func Boundless(agent string) bool { return strings.HasPrefix(agent, ACP) }
+func Boundless(agent string) bool { return strings.HasPrefix(agent, ACP) || agent == ClaudeTmux }
 
 // Shell is the agent that runs the commands of tasks and needs no model.
 const Shell = "shell"

@@ -6,6 +6,7 @@
 // own affair, and which agents a team may have is its caller's.
 //
 //	claude, codex, gemini, opencode   a program with a model behind it
+//	claude-tmux                       Claude Code at a terminal of its own, to which a person can go
 //	acp:COMMAND                       any program that speaks the Agent Client Protocol, by the command that starts it
 //	shell                             runs the commands of tasks
 //	external                          no session: nobody here drives it
@@ -27,6 +28,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/acp"
 	"cadre/internal/agent/claude"
+	"cadre/internal/agent/claudetmux"
 	"cadre/internal/agent/codex"
 	"cadre/internal/agent/shell"
 	"cadre/internal/proc"
@@ -65,6 +67,8 @@ func (s Set) Agent(name string) agent.Agent {
 		return shell.Agent{}
 	case team.Claude:
 		return claude.Agent{}
+	case team.ClaudeTmux:
+		return claudetmux.Agent{}
 	case team.Codex:
 		return codex.Agent{}
 	case team.Gemini:
@@ -100,7 +104,7 @@ func Known(name string) bool { return name == team.External || Set{}.Agent(name)
 
 // Words are the names of agents, for help and errors; those of the models and acp: are the first.
 func Words() []string {
-	return append(slices.Clone(Models), team.ACP+"COMMAND", team.Shell, team.External)
+	return append(slices.Clone(Models), team.ClaudeTmux, team.ACP+"COMMAND", team.Shell, team.External)
 }
 
 // Offers are the agents that a lead may spawn: its own, and those that are installed, as far as a look into PATH tells. own may be "".

@@ -79,12 +79,14 @@ type (
 	}
 	// PermissionResponse is the answer: Subtype success, or error with the reason.
 	PermissionResponse struct {
-		RequestID string `json:"request_id"`
-		Subtype   string `json:"subtype"`
-		Error     string `json:"error,omitempty"`
-		Response  *struct {
-			UpdatedInput json.RawMessage `json:"updated_input,omitempty"`
-		} `json:"response,omitempty"`
+		RequestID string            `json:"request_id"`
+		Subtype   string            `json:"subtype"`
+		Error     string            `json:"error,omitempty"`
+		Response  *PermissionAnswer `json:"response,omitempty"`
+	}
+	// PermissionAnswer is what goes with a yes.
+	PermissionAnswer struct {
+		UpdatedInput json.RawMessage `json:"updated_input,omitempty"`
 	}
 	// ModeRequest sets the permission mode of a teammate.
 	ModeRequest struct {

@@ -1,0 +1,205 @@
+// Package claudetmux is the driver for an interactive Claude Code: it sits in a terminal of tmux, to which a person can go, and is spoken to as a
+// teammate of one of Claude Code's own teams, of which the driver is the lead, by the files of that team alone.
+//
+// # A session
+//
+//	a team with one member ──▶ tmux ──▶ claude --agent-name … --team-name … ──▶ Started
+//	Give      ──▶ its inbox                        its transcript has the words  ──▶ Received, and what it says and does
+//	Answer    ──▶ its inbox                        the lead's inbox: a question  ──▶ PermissionAsked, PlanProposed
+//	Interrupt ──▶ Escape                                             it is idle  ──▶ TurnEnded
+//	Stop      ──▶ the terminal is closed           the terminal closes           ──▶ Ended
+//
+// The terminal has a tmux server of its own, which is a child like any other: nothing of it outlives its host. To go there: tmux -S SOCKET attach, with the
+// socket that the command line of the server shows.
+//
+// # What is different from claude
+//
+//   - A working agent gets a prompt when its turn has ended: no way into such a session is sooner.
+//   - Its tools are not asked about before they run, but where it asks itself: what rests on the team's rules, approval of plans and delegate mode, is refused for it.
+//   - What it has to be asked at its start, such as whether a folder is trusted, waits for a person at its terminal.
+//
+// Source of the protocol: recorded from Claude Code 2.1.329.
+package claudetmux
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/claudefs"
+	"cadre/internal/claudefs/native"
+	"cadre/internal/proc"
+)
+
+// Agent starts sessions. The zero Agent is ready for use.
+type Agent struct {
+	Program string // "" for claude, from PATH
+}
+
+// replaced are tools of the program that the team has its own of.
+var replaced = []string{"SendMessage", "ListAgents", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"}
+
+const (
+	startTime = 20 * time.Second // for tmux to be there
+	fileTime  = 75 * time.Second // longer than a lock that was left behind is respected
+	bypass    = "bypassPermissions"
+	color     = "blue"
+)
+
+// Start starts a session. It begins anew: an interactive session that is gone is not resumed.
+func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.Session, error) {
+	if spec.Program == "" {
+		spec.Program = a.program()
+	}
+	for _, program := range []string{spec.Program, "tmux"} {
+		if _, err := proc.Find(program); err != nil {
+			return nil, &agent.Problem{Kind: agent.ProblemMissing, Text: err.Error()}
+		}
+	}
+	env := environment(spec)
+	session := newUUID()
+	name := "cadre-" + session[:8]
+	prompt, mode := "", spec.Access.Mode
+	joined := time.Now().UnixMilli()
+	t, err := native.Found(folder(env), claudefs.Config{Name: name, Description: "a session of " + spec.Member + " in team " + spec.Team + " of cadre", CreatedAt: joined,
+		LeadAgentID: native.Lead + "@" + name, LeadSessionID: newUUID(), Members: []native.Member{
+			{AgentID: native.Lead + "@" + name, Name: native.Lead, AgentType: native.Lead, JoinedAt: joined, TmuxPaneID: "leader", Cwd: spec.Dir, Subscriptions: []string{}, BackendType: "in-process"},
+			{AgentID: spec.Member + "@" + name, Name: spec.Member, AgentType: "general-purpose", Model: &spec.Model, Prompt: &prompt, Color: color, JoinedAt: joined, TmuxPaneID: "%0", Cwd: spec.Dir,
+				Subscriptions: []string{}, BackendType: "tmux", Mode: mode}}})
+	if err != nil {
+		return nil, err
+	}
+	s := newSession(spec, t, session, folder(env))
+	if err := s.launch(ctx, env, commandLine(spec, name, session)); err != nil {
+		t.Remove()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (a Agent) program() string {
+	if a.Program != "" {
+		return a.Program
+	}
+	return "claude"
+}
+
+// Probe looks for the program.
+func (a Agent) Probe(ctx context.Context) agent.Probe {
+	if _, err := proc.Find("tmux"); err != nil {
+		return agent.Probe{Missing: "tmux is not installed, in whose terminals it sits"}
+	}
+	return agent.Look(ctx, a.program(), []string{"permissions", "a terminal for a person", "tokens"}, "not installed; install Claude Code, and log in once by starting claude")
+}
+
+// commandLine is the program and its arguments.
+func commandLine(spec agent.Spec, team, session string) []string {
+	args := []string{spec.Program, "--agent-id", spec.Member + "@" + team, "--agent-name", spec.Member, "--team-name", team, "--agent-color", color, "--agent-type", "general-purpose",
+		"--parent-session-id", session, "--session-id", session, "--append-system-prompt", spec.Instructions}
+	switch spec.Access.Mode {
+	case bypass:
+		args = append(args, "--dangerously-skip-permissions")
+	case "":
+		args = append(args, "--permission-mode", "default")
+	default:
+		args = append(args, "--permission-mode", spec.Access.Mode)
+	}
+	if spec.Model != "" {
+		args = append(args, "--model", spec.Model)
+	}
+	if len(spec.ToolServer) > 0 {
+		servers, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{agent.ToolServerName: map[string]any{"type": "stdio", "command": spec.ToolServer[0], "args": spec.ToolServer[1:]}}})
+		args = append(args, "--mcp-config", string(servers))
+	}
+	args = append(args, "--disallowedTools", strings.Join(replaced, ","))
+	args = append(args, "--allowedTools", strings.Join(append([]string{"mcp__" + agent.ToolServerName}, spec.Access.Allow...), ","))
+	return append(args, spec.Args...)
+}
+
+// environment is what the program runs in.
+func environment(spec agent.Spec) []string {
+	return append(append(os.Environ(), spec.Env...), "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDECODE=", "CLAUDE_CODE_TEAMMATE_COMMAND=", "TMUX=", "TERM=xterm-256color")
+}
+
+// folder is Claude Code's in an environment.
+func folder(env []string) string {
+	dir, home := "", ""
+	for _, v := range env {
+		if value, ok := strings.CutPrefix(v, "CLAUDE_CONFIG_DIR="); ok {
+			dir = value
+		} else if value, ok := strings.CutPrefix(v, "HOME="); ok {
+			home = value
+		}
+	}
+	if dir != "" {
+		return dir
+	}
+	return filepath.Join(home, ".claude")
+}
+
+// newUUID is a random one, version 4.
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// launch opens the terminal and has the program started in it.
+func (s *session) launch(ctx context.Context, env, args []string) error {
+	socket, err := s.spec.Procs.Socket()
+	if err != nil {
+		return err
+	}
+	s.tmux, s.env = []string{"tmux", "-S", socket, "-f", os.DevNull, "-N"}, env
+	child, err := s.spec.Procs.Start(proc.Cmd{Args: []string{"tmux", "-S", socket, "-f", os.DevNull, "-D"}, Dir: s.spec.Dir, Env: env, Stdout: &s.words, Stderr: &s.words, Member: s.spec.Member})
+	if err != nil {
+		return &agent.Problem{Kind: agent.ProblemMissing, Text: err.Error()}
+	}
+	s.child = child
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	for {
+		err := s.call(ctx, append([]string{"new-session", "-d", "-x", "200", "-y", "50", "-c", s.spec.Dir, "--"}, args...)...)
+		if err == nil {
+			err = s.call(ctx, "set-option", "-s", "exit-empty", "on") // the server ends with the program
+			if err == nil {
+				go s.run()
+				return nil
+			}
+		}
+		again := time.NewTimer(20 * time.Millisecond)
+		select {
+		case <-again.C:
+			continue
+		case <-child.Done():
+			err = agent.Died("tmux", "", exitOf(child), s.words.String())
+		case <-ctx.Done():
+		}
+		again.Stop()
+		child.Stop(context.Background(), proc.Ladder{Term: time.Second})
+		return fmt.Errorf("no terminal for %s: %w", s.spec.Member, err)
+	}
+}
+
+func exitOf(child *proc.Child) proc.Exit {
+	exit, _ := child.Wait(context.Background())
+	return exit
+}
+
+// call runs a command of tmux.
+func (s *session) call(ctx context.Context, args ...string) error {
+	var words proc.Capture
+	exit, err := s.spec.Procs.Run(ctx, proc.Cmd{Args: append(append([]string{}, s.tmux...), args...), Dir: s.spec.Dir, Env: s.env, Stdout: &words, Stderr: &words, Member: s.spec.Member}, proc.Ladder{})
+	if err == nil && exit.Code != 0 {
+		err = errors.New(strings.TrimSpace(words.String()))
+	}
+	return err
+}

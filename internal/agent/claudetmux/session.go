@@ -1,0 +1,265 @@
+package claudetmux
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/claudefs/native"
+	"cadre/internal/proc"
+)
+
+// session is one program in its terminal. One goroutine, run, follows it and is the only one that says updates.
+type session struct {
+	spec    agent.Spec
+	team    *native.Team
+	id      string
+	tmux    []string // begins every command of tmux
+	env     []string
+	child   *proc.Child // the server of tmux, which ends with the program
+	words   proc.Capture
+	updates chan agent.Update
+	history *history
+	stop    context.CancelFunc // ends over
+	over    context.Context    // ends when the session is to
+	wake    chan struct{}
+
+	mu      sync.Mutex
+	given   []agent.Prompt // in order, that the program has not shown to have
+	stopped bool
+	working bool // the reader's alone
+}
+
+func newSession(spec agent.Spec, t *native.Team, id, claude string) *session {
+	s := &session{spec: spec, team: t, id: id, updates: make(chan agent.Update, 64), history: &history{claude: claude, session: id}, wake: make(chan struct{}, 1)}
+	s.over, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+func (s *session) Updates() <-chan agent.Update { return s.updates }
+
+var errOver = errors.New("the session is over")
+
+// Give puts a prompt into the inbox.
+func (s *session) Give(ctx context.Context, p agent.Prompt) error {
+	if s.over.Err() != nil {
+		return errOver
+	}
+	s.mu.Lock()
+	s.given = append(s.given, p)
+	s.mu.Unlock()
+	err := s.team.Send(ctx, s.spec.Member, native.Entry{From: native.Lead, Text: p.Text})
+	if err != nil {
+		s.take(func(one agent.Prompt) bool { return one.ID == p.ID })
+		return err
+	}
+	if p.Urgent {
+		s.Interrupt(ctx)
+	}
+	s.look()
+	return nil
+}
+
+// look has the reader look at the transcript.
+func (s *session) look() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take removes prompts from those that were given, and returns them.
+func (s *session) take(which func(agent.Prompt) bool) (taken []agent.Prompt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var rest []agent.Prompt
+	for _, p := range s.given {
+		if which(p) {
+			taken = append(taken, p)
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	s.given = rest
+	return taken
+}
+
+func (s *session) waits() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.given) > 0
+}
+
+// SetAccess sets the permission mode; what else there is the program does not let itself be told.
+func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
+	mode := a.Mode
+	if mode == "" {
+		mode = "default"
+	}
+	return s.tell(ctx, &native.ModeRequest{Mode: mode, From: native.Lead})
+}
+
+func (s *session) tell(ctx context.Context, m native.Structured) error {
+	return s.team.Send(ctx, s.spec.Member, native.Entry{From: native.Lead, Text: native.Text(m)})
+}
+
+// Interrupt is the key that a person would press.
+func (s *session) Interrupt(ctx context.Context) error { return s.call(ctx, "send-keys", "Escape") }
+
+// Stop closes the terminal.
+func (s *session) Stop(ctx context.Context) error {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	s.stop()
+	return s.child.Stop(ctx, proc.Ladder{Stdin: -1})
+}
+
+// How often the transcript is looked at while there is something to expect from it.
+const lookTime = 100 * time.Millisecond
+
+// run follows the program to its end.
+func (s *session) run() {
+	defer close(s.updates)
+	following, stop := context.WithCancel(context.Background())
+	changes := make(chan native.Change)
+	var aside sync.WaitGroup
+	aside.Go(func() {
+		for c := range s.team.Follow(following) {
+			select {
+			case changes <- c:
+			case <-following.Done():
+				return
+			}
+		}
+	})
+	s.say(agent.Started{Session: s.id})
+	tick := time.NewTicker(lookTime)
+	defer tick.Stop()
+	for {
+		every := tick.C
+		if !s.working && !s.waits() {
+			every = nil // nothing is to be expected
+		}
+		select {
+		case c := <-changes:
+			if sent, ok := c.(*native.Sent); ok && sent.To == native.Lead && !sent.Entry.Read {
+				s.heard(sent.Entry)
+			}
+			continue
+		case <-s.wake:
+			s.read()
+			continue
+		case <-every:
+			s.read()
+			continue
+		case <-s.child.Done():
+		}
+		break
+	}
+	stop()
+	aside.Wait()
+	s.stop()
+	s.read()
+	s.team.Remove()
+	s.mu.Lock()
+	stopped := s.stopped
+	s.mu.Unlock()
+	var err error
+	if !stopped {
+		err = agent.Died("claude, in its terminal,", "", exitOf(s.child), s.words.String())
+	}
+	s.say(agent.Ended{Err: err})
+}
+
+// say gives an update to whoever reads them.
+func (s *session) say(u agent.Update) { s.updates <- u }
+
+// read says what is new in the transcript.
+func (s *session) read() {
+	for _, e := range s.history.fresh() {
+		for _, told := range e.told() {
+			for _, p := range s.take(func(p agent.Prompt) bool { return carries(told, p.Text) }) {
+				s.begin()
+				s.say(agent.Received{ID: p.ID})
+			}
+		}
+		for _, u := range e.says() {
+			s.begin()
+			s.say(u)
+		}
+	}
+}
+
+// begin says that a turn runs, once.
+func (s *session) begin() {
+	if !s.working {
+		s.working = true
+		s.say(agent.TurnStarted{})
+	}
+}
+
+// heard takes what the program wrote to its lead.
+func (s *session) heard(e native.Entry) {
+	s.read()
+	switch m := native.Parse(e.Text).(type) {
+	case *native.Idle:
+		s.idle(m)
+	case *native.PermissionRequest:
+		s.begin()
+		s.say(agent.PermissionAsked{Tool: m.Tool, Input: string(m.Input), Answer: s.permit(m)})
+	case *native.PlanRequest:
+		s.begin()
+		s.say(agent.PlanProposed{Plan: m.Plan, Answer: s.decide(m)})
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), fileTime)
+	defer cancel()
+	s.team.Settle(ctx, native.Lead, e.Key()) // what cannot be settled is seen once all the same
+}
+
+// idle ends the turn. What the program took and its transcript does not show by now it has in another form.
+func (s *session) idle(m *native.Idle) {
+	if !s.working && m.Failure == "" {
+		return // of its start
+	}
+	s.working = false
+	if used := s.history.used(); used != nil {
+		s.say(*used)
+	}
+	end := agent.TurnEnded{Text: m.Result, Interrupted: m.Reason == "interrupted"}
+	if end.Text == "" {
+		end.Text = s.history.last
+	}
+	if m.Reason == "failed" {
+		end.Problem = &agent.Problem{Kind: agent.KindOf(0, m.Failure), Text: m.Failure}
+	}
+	end.GoesOn = s.waits()
+	s.say(end)
+}
+
+// answer writes an answer; a program that cannot be answered waits, and whoever stops it ends that.
+func (s *session) answer(m native.Structured) {
+	ctx, cancel := context.WithTimeout(s.over, fileTime)
+	defer cancel()
+	s.tell(ctx, m)
+}
+
+func (s *session) permit(m *native.PermissionRequest) func(allow bool, reason string) {
+	return func(allow bool, reason string) {
+		response := &native.PermissionResponse{RequestID: m.RequestID, Subtype: "error", Error: reason}
+		if allow {
+			response.Subtype, response.Error = "success", ""
+			response.Response = &native.PermissionAnswer{UpdatedInput: json.RawMessage("{}")}
+		}
+		go s.answer(response)
+	}
+}
+
+func (s *session) decide(m *native.PlanRequest) func(approved bool, feedback string) {
+	return func(approved bool, feedback string) {
+		go s.answer(&native.PlanResponse{RequestID: m.RequestID, Approved: approved, Feedback: feedback, Timestamp: native.Stamp(time.Now())})
+	}
+}
