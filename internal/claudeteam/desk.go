@@ -141,7 +141,7 @@ func (d *desk) write(ctx context.Context, r *team.Record) error {
 		case *team.TaskClaimed:
 			err = d.changeTask(ctx, e.Task, func(t *native.Task) error {
 				t.Status, t.Owner = string(team.InProgress), e.Member
-				return nil
+				return note(t, keyFailure, "")
 			})
 		case *team.TaskReleased:
 			err = d.changeTask(ctx, e.Task, func(t *native.Task) error {

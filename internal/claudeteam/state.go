@@ -117,6 +117,9 @@ func taskOf(t native.Task, worker bool) team.Task {
 	default:
 		o.Status = team.Pending
 	}
+	if o.Failure != "" && o.Status == team.Pending {
+		o.Failures = 1 // it is given up until somebody claims it by its id
+	}
 	if worker && o.Run == "" && o.Owner == "" {
 		o.Role = "a member with a model" // it has no command
 	}

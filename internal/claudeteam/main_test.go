@@ -1,0 +1,237 @@
+package claudeteam
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"cadre/internal/agent"
+	"cadre/internal/claudefs"
+	"cadre/internal/claudefs/native"
+	"cadre/internal/proc"
+)
+
+// asMember makes the test binary a member that gets its mail and never has it in its context: killed there, it has received nothing.
+const asMember = "CADRE_CLAUDETEAM_TEST"
+
+func TestMain(m *testing.M) {
+	if claude := os.Getenv(asMember); claude != "" {
+		t, err := native.Open(claude, "demo")
+		if err == nil {
+			deaf := actor(func(*act, agent.Prompt) { fmt.Println("given"); select {} })
+			deaf.deaf = true
+			err = Work(context.Background(), Options{Team: t, Name: "ann", Agent: deaf, AgentName: "claude", Spec: agent.Spec{Dir: claude}})
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const patience = 20 * time.Second
+
+// stage is a team of Claude Code's, of which the test is the lead.
+type stage struct {
+	t      *testing.T
+	team   *native.Team
+	claude string
+	ctx    context.Context
+	procs  *proc.Register
+	heard  []native.Entry // by the lead, so far
+}
+
+func newStage(t *testing.T, members ...string) *stage {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	procs, err := proc.Open(filepath.Join(t.TempDir(), "host"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { procs.Close(context.Background()) })
+	s := &stage{t: t, claude: filepath.Join(t.TempDir(), "claude"), ctx: ctx, procs: procs}
+	c := claudefs.Config{Name: "demo", CreatedAt: 1, LeadAgentID: "team-lead@demo", LeadSessionID: "s", Members: []native.Member{{AgentID: "team-lead@demo", Name: native.Lead, AgentType: native.Lead, Subscriptions: []string{}}}}
+	prompt := "You look after the port."
+	for _, name := range members {
+		c.Members = append(c.Members, native.Member{AgentID: name + "@demo", Name: name, AgentType: "general-purpose", Prompt: &prompt, Subscriptions: []string{}})
+	}
+	if s.team, err = native.Found(s.claude, c); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// work has ann at work; over gets what Work returned.
+func (s *stage) work(a agent.Agent, change func(*Options)) (over chan error, screen func() string) {
+	s.t.Helper()
+	var mu sync.Mutex
+	var shown []string
+	o := Options{Team: s.team, Name: "ann", Agent: a, AgentName: "claude", Color: "blue", Pane: "%7",
+		Spec: agent.Spec{Dir: s.t.TempDir(), Scratch: filepath.Join(s.t.TempDir(), "scratch"), Procs: s.procs, Access: agent.Access{Mode: "default"}},
+		Show: func(line string) { mu.Lock(); shown = append(shown, line); mu.Unlock() }}
+	if change != nil {
+		change(&o)
+	}
+	screen = func() string { mu.Lock(); defer mu.Unlock(); return strings.Join(shown, "\n") }
+	ctx, stop := context.WithCancel(context.Background())
+	over = make(chan error, 1)
+	ended := make(chan struct{})
+	go func() { over <- Work(ctx, o); close(ended) }()
+	s.t.Cleanup(func() {
+		stop()
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			s.t.Error("the member does not end")
+		}
+		if s.t.Failed() {
+			s.t.Logf("its screen:\n%s\nthe lead heard: %v", screen(), s.heard)
+		}
+	})
+	return over, screen
+}
+
+func (s *stage) say(from, text string) {
+	s.t.Helper()
+	if err := s.team.Send(s.ctx, "ann", native.Entry{From: from, Text: text}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// hears waits for an entry for the lead, and takes all up to it from its inbox.
+func (s *stage) hears(what string, is func(e native.Entry) bool) native.Entry {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		waiting, err := s.team.Waiting(s.ctx, native.Lead)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, e := range waiting {
+			s.heard = append(s.heard, e)
+			if err := s.team.Settle(s.ctx, native.Lead, e.Key()); err != nil {
+				s.t.Fatal(err)
+			}
+			if is(e) {
+				return e
+			}
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the lead does not hear %s", what)
+		}
+	}
+}
+
+// notice waits for a structured message of a kind.
+func notice[M native.Structured](s *stage) (found M) {
+	s.t.Helper()
+	s.hears(fmt.Sprintf("a %T", found), func(e native.Entry) bool {
+		m, ok := native.Parse(e.Text).(M)
+		if ok {
+			found = m
+		}
+		return ok && e.From == "ann"
+	})
+	return found
+}
+
+func (s *stage) ends(over chan error) error {
+	s.t.Helper()
+	select {
+	case err := <-over:
+		return err
+	case <-time.After(patience):
+		s.t.Fatal("the member does not end")
+		return nil
+	}
+}
+
+func (s *stage) eventually(what string, holds func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("it is not so that %s", what)
+		}
+	}
+}
+
+// acting is an agent whose turns the test plays.
+type acting struct {
+	react func(*act, agent.Prompt)
+	deaf  bool // it says of no prompt that it has it
+}
+
+func actor(react func(*act, agent.Prompt)) acting { return acting{react: react} }
+
+// act is a session of it.
+type act struct {
+	acting
+	spec    agent.Spec
+	updates chan agent.Update
+	prompts chan agent.Prompt
+	ctx     context.Context
+	stop    context.CancelFunc
+	access  chan agent.Access
+	crash   error // what it ends with after this turn
+}
+
+func (a acting) Start(_ context.Context, spec agent.Spec, _ agent.Desk) (agent.Session, error) {
+	s := &act{acting: a, spec: spec, updates: make(chan agent.Update), prompts: make(chan agent.Prompt, 16), access: make(chan agent.Access, 16)}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	go s.run()
+	return s, nil
+}
+
+func (s *act) run() {
+	defer close(s.updates)
+	s.updates <- agent.Started{Session: "one", Resumed: s.spec.Resume != ""}
+	for {
+		select {
+		case p := <-s.prompts:
+			if !s.deaf {
+				s.updates <- agent.Received{ID: p.ID}
+			}
+			s.updates <- agent.TurnStarted{}
+			s.react(s, p)
+			if s.crash != nil {
+				s.updates <- agent.Ended{Err: s.crash}
+				return
+			}
+		case <-s.ctx.Done():
+			s.updates <- agent.Ended{}
+			return
+		}
+	}
+}
+
+func (s *act) says(text string) {
+	s.updates <- agent.Text{Text: text}
+	s.updates <- agent.TurnEnded{Text: text}
+}
+
+// uses calls one of the team's tools.
+func (s *act) uses(tool string, input map[string]any) (string, bool) {
+	data, _ := json.Marshal(input)
+	return s.spec.Tools.Call(s.ctx, tool, data)
+}
+
+func (s *act) Updates() <-chan agent.Update { return s.updates }
+func (s *act) Give(_ context.Context, p agent.Prompt) error {
+	select {
+	case s.prompts <- p:
+		return nil
+	case <-s.ctx.Done():
+		return errors.New("over")
+	}
+}
+func (s *act) SetAccess(_ context.Context, a agent.Access) error { s.access <- a; return nil }
+func (s *act) Interrupt(context.Context) error                   { return nil }
+func (s *act) Stop(context.Context) error                        { s.stop(); return nil }
