@@ -43,6 +43,7 @@ const (
 	defaultPatience = 10 * time.Minute
 	defaultWithin   = time.Minute
 	fileTime        = 75 * time.Second // longer than a lock that was left behind is respected
+	lastTime        = 3 * time.Second  // for a file that nothing hangs on, and for any when the member is to end
 	stopTime        = 10 * time.Second // for the friendly part of ending a session
 	rosterTime      = 10 * time.Second // for the lead to add the member that it starts
 	mostFailures    = 5                // sessions in a row that end by themselves
@@ -412,14 +413,19 @@ func (m *member) nudge() {
 }
 
 func (m *member) active(ctx context.Context, on bool) {
-	m.try(ctx, func(ctx context.Context) error { return m.o.Team.SetActive(ctx, m.o.Name, on) })
+	m.try(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, lastTime) // nothing hangs on it, and a lock that was left behind holds for a minute
+		defer cancel()
+		return m.o.Team.SetActive(ctx, m.o.Name, on)
+	})
 }
 
 // try changes a file; that it cannot be changed is for the person to see, and the member goes on.
 func (m *member) try(ctx context.Context, change func(context.Context) error) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fileTime)
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), fileTime)
 	defer cancel()
-	err := change(ctx)
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTime, cancel) })()
+	err := change(writing)
 	if err != nil {
 		m.show("%v", err)
 	}
