@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"cadre/internal/agent"
@@ -150,6 +151,11 @@ func (e *entry) told() (texts []string) {
 		texts = append(texts, textOf(e.Attachment.Prompt))
 	}
 	return texts
+}
+
+// interrupted reports whether the entry says that somebody ended the turn.
+func (e *entry) interrupted() bool {
+	return slices.ContainsFunc(e.told(), func(text string) bool { return strings.HasPrefix(text, "[Request interrupted by user") })
 }
 
 // carries reports whether a text has a prompt in it.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,11 +26,13 @@ type session struct {
 	updates chan agent.Update
 	history *history
 	stop    context.CancelFunc // ends over
-	over    context.Context    // ends when the session is to
+	over    context.Context    // ends when the session is to, and with the program
 	wake    chan struct{}
 
 	mu      sync.Mutex
-	given   []agent.Prompt // in order, that the program has not shown to have
+	given   []agent.Prompt  // in order, that the program has not shown to have
+	taken   map[string]bool // prompts that were out of the inbox when a turn ended; the reader's alone
+	told    bool            // something was given
 	stopped bool
 	working bool // the reader's alone
 }
@@ -49,7 +53,7 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 		return errOver
 	}
 	s.mu.Lock()
-	s.given = append(s.given, p)
+	s.given, s.told = append(s.given, p), true
 	s.mu.Unlock()
 	err := s.team.Send(ctx, s.spec.Member, native.Entry{From: native.Lead, Text: p.Text})
 	if err != nil {
@@ -121,6 +125,9 @@ func (s *session) Stop(ctx context.Context) error {
 // How often the transcript is looked at while there is something to expect from it.
 const lookTime = 100 * time.Millisecond
 
+// flushes is how often the transcript is looked at for the last words of a turn that has ended: it is written a little later than the notice.
+const flushes = 20
+
 // run follows the program to its end.
 func (s *session) run() {
 	defer close(s.updates)
@@ -135,6 +142,10 @@ func (s *session) run() {
 				return
 			}
 		}
+	})
+	aside.Go(func() { // whatever waits for a file waits no more: the program may have died with its lock
+		<-s.child.Done()
+		s.stop()
 	})
 	s.say(agent.Started{Session: s.id})
 	tick := time.NewTicker(lookTime)
@@ -162,7 +173,6 @@ func (s *session) run() {
 	}
 	stop()
 	aside.Wait()
-	s.stop()
 	s.read()
 	s.team.Remove()
 	s.mu.Lock()
@@ -191,6 +201,10 @@ func (s *session) read() {
 			s.begin()
 			s.say(u)
 		}
+		if e.interrupted() { // of which it gives no notice
+			s.working = false
+			s.say(agent.TurnEnded{Interrupted: true, GoesOn: s.waits()})
+		}
 	}
 }
 
@@ -215,17 +229,25 @@ func (s *session) heard(e native.Entry) {
 		s.begin()
 		s.say(agent.PlanProposed{Plan: m.Plan, Answer: s.decide(m)})
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), fileTime)
+	ctx, cancel := context.WithTimeout(s.over, fileTime)
 	defer cancel()
 	s.team.Settle(ctx, native.Lead, e.Key()) // what cannot be settled is seen once all the same
 }
 
 // idle ends the turn. What the program took and its transcript does not show by now it has in another form.
 func (s *session) idle(m *native.Idle) {
-	if !s.working && m.Failure == "" {
-		return // of its start
+	s.mu.Lock()
+	told := s.told
+	s.mu.Unlock()
+	if !told || !s.working && m.Reason == "interrupted" {
+		return // of its start, or told already
+	}
+	for n := 0; n < flushes && m.Result != "" && strings.TrimSpace(s.history.last) != strings.TrimSpace(m.Result); n++ {
+		<-time.After(lookTime / 2)
+		s.read()
 	}
 	s.working = false
+	s.overtaken()
 	if used := s.history.used(); used != nil {
 		s.say(*used)
 	}
@@ -238,6 +260,26 @@ func (s *session) idle(m *native.Idle) {
 	}
 	end.GoesOn = s.waits()
 	s.say(end)
+}
+
+// overtaken says of prompts that were out of the inbox a turn ago that they were received, although the transcript has no such words: what was taken in
+// the middle of a turn is in the next one, in whatever form.
+func (s *session) overtaken() {
+	ctx, cancel := context.WithTimeout(s.over, fileTime)
+	defer cancel()
+	inbox, err := s.team.Waiting(ctx, s.spec.Member)
+	if err != nil {
+		return
+	}
+	for _, p := range s.take(func(p agent.Prompt) bool { return s.taken[p.ID] }) {
+		s.say(agent.Received{ID: p.ID})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken = map[string]bool{}
+	for _, p := range s.given {
+		s.taken[p.ID] = !slices.ContainsFunc(inbox, func(e native.Entry) bool { return e.Text == p.Text })
+	}
 }
 
 // answer writes an answer; a program that cannot be answered waits, and whoever stops it ends that.

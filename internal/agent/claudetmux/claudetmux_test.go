@@ -1,0 +1,171 @@
+package claudetmux_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/agenttest"
+	"cadre/internal/agent/claudetmux"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench has a Claude Code that knows its home, with a model that plays the script.
+func bench(t *testing.T, script agenttest.Script) (*agenttest.Bench, *agenttest.Server) {
+	t.Helper()
+	program := agenttest.Installed(t, "claude")
+	if _, err := os.Stat("/usr/bin/tmux"); err != nil {
+		t.Skip("needs tmux")
+	}
+	model := agenttest.NewServer(t, script)
+	w := agenttest.NewWorld(t, model, program)
+	b := agenttest.NewBench(t, claudetmux.Agent{}, w)
+	b.Spec.Program = program.Path
+	b.Spec.ToolServer = nil
+	settings := fmt.Sprintf(`{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"customApiKeyResponses":{"approved":["dummy"],"rejected":[]},
+"projects":{%q:{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true}}}`, w.Dir)
+	if err := os.WriteFile(filepath.Join(w.Home, ".claude.json"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return b, model
+}
+
+// A prompt is in its context when it says so, once; what it says and does is told; one that comes while it works is in its next turn; and it is idle when its turn has ended.
+func TestConversation(t *testing.T) {
+	release := make(chan struct{})
+	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn {
+		switch {
+		case strings.Contains(r.Results(), "slow"):
+			<-release
+			return agenttest.Say("The first is done.")
+		case r.Has("the first <b>task</b>") && r.Calls("Bash") == 0:
+			return agenttest.Use("Bash", map[string]any{"command": "echo slow", "description": "wait"})
+		case strings.Contains(r.LastUser(), "the second"):
+			return agenttest.Say("The second is done.")
+		}
+		return agenttest.Say("Hm.")
+	})
+	b.Spec.Access.Mode = "bypassPermissions"
+	r := b.Start()
+	if s := agenttest.Next[agent.Started](r); s.Session == "" || s.Resumed {
+		t.Errorf("it started as %+v", s)
+	}
+	r.Tell("1", "This is the first <b>task</b> & more.")
+	r.Got("1")
+	if u := agenttest.Next[agent.ToolStarted](r); u.Tool != "Bash" || !strings.Contains(u.Input, "echo slow") {
+		t.Errorf("it used %+v", u)
+	}
+	if u := agenttest.Next[agent.ToolFinished](r); u.Output != "slow" || u.Failed {
+		t.Errorf("its tool gave %+v", u)
+	}
+	model.WaitFor(t, "the result", func(r *agenttest.Request) bool { return strings.Contains(r.Results(), "slow") })
+	r.Prompt(agenttest.Mail("2", 1, "and this is the second"))
+	close(release)
+	if u := agenttest.Next[agent.Used](r); u.Usage.InputTokens == 0 {
+		t.Errorf("it used %+v", u)
+	}
+	if u := agenttest.Next[agent.TurnEnded](r); u.Text != "The first is done." || u.Problem != nil || u.Interrupted {
+		t.Errorf("its turn ended with %+v", u)
+	}
+	r.Got("2")
+	if u := agenttest.Next[agent.TurnEnded](r); u.Text != "The second is done." || u.GoesOn {
+		t.Errorf("its turn ended with %+v", u)
+	}
+	last := model.Requests()[len(model.Requests())-1]
+	for _, words := range []string{"the first <b>task</b> & more.", "and this is the second", `ref="1-`} {
+		if n := last.Count(words); n != 1 {
+			t.Errorf("it has %q %d times", words, n)
+		}
+	}
+	if got := agenttest.Said[agent.Received](r); len(got) != 2 {
+		t.Errorf("received were %v", got)
+	}
+}
+
+// What it may not do by itself it asks for, and does it or not.
+func TestPermission(t *testing.T) {
+	b, _ := bench(t, func(r *agenttest.Request) agenttest.Turn {
+		for n, word := range []string{"yes", "no"} {
+			if strings.Contains(r.LastUser(), "touch "+word) && r.Calls("Bash") == n {
+				return agenttest.Use("Bash", map[string]any{"command": "touch made-" + word, "description": "make"})
+			}
+		}
+		return agenttest.Say("done")
+	})
+	r := b.Start()
+	r.Tell("yes", "touch yes")
+	asked := agenttest.Next[agent.PermissionAsked](r)
+	if asked.Tool != "Bash" || !strings.Contains(asked.Input, "touch made-yes") {
+		t.Errorf("it asks for %+v", asked)
+	}
+	asked.Answer(true, "")
+	agenttest.Next[agent.TurnEnded](r)
+	r.Tell("no", "touch no")
+	agenttest.Next[agent.PermissionAsked](r).Answer(false, "not that")
+	agenttest.Next[agent.TurnEnded](r)
+	for word, want := range map[string]bool{"yes": true, "no": false} {
+		if _, err := os.Stat(filepath.Join(b.World.Dir, "made-"+word)); (err == nil) != want {
+			t.Errorf("made-%s: %v", word, err)
+		}
+	}
+}
+
+// It ends when it is stopped, with its terminal and its files, and when it is interrupted only its turn does; one that is killed has ended by itself.
+func TestEnd(t *testing.T) {
+	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn {
+		if strings.Contains(r.LastUser(), "for ever") && r.Calls("Bash") == 0 {
+			return agenttest.Use("Bash", map[string]any{"command": "tail -f /dev/null", "description": "wait"})
+		}
+		return agenttest.Say("done")
+	})
+	b.Spec.Access.Mode = "bypassPermissions"
+	r := b.Start()
+	agenttest.Next[agent.Started](r)
+	r.Tell("1", "work for ever")
+	agenttest.Next[agent.ToolStarted](r)
+	if err := r.Interrupt(b.Ctx); err != nil {
+		t.Fatal(err)
+	}
+	if u := agenttest.Next[agent.TurnEnded](r); !u.Interrupted {
+		t.Errorf("its turn ended with %+v", u)
+	}
+	r.Tell("2", "and now?")
+	if u := agenttest.Next[agent.TurnEnded](r); u.Text != "done" {
+		t.Errorf("its turn ended with %+v\n%s", u, model.Story())
+	}
+	pids, err := b.Spec.Procs.Pids()
+	if err != nil || len(pids) != 1 {
+		t.Fatal(pids, err)
+	}
+	syscall.Kill(pids[0], syscall.SIGKILL) // the server of its terminal
+	if u := agenttest.Next[agent.Ended](r); u.Err == nil {
+		t.Error("it says that it was stopped")
+	}
+	again := b.Start()
+	agenttest.Next[agent.Started](again)
+	again.Tell("3", "hello")
+	agenttest.Next[agent.TurnEnded](again)
+	began := time.Now()
+	again.End()
+	if u := agenttest.Next[agent.Ended](again); u.Err != nil || time.Since(began) > 10*time.Second {
+		t.Errorf("stopped it says %v, after %s", u.Err, time.Since(began))
+	}
+	if left, _ := filepath.Glob(filepath.Join(b.World.Home, ".claude", "t*", "cadre-*")); len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
+	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range entries {
+		if data, err := os.ReadFile(path); err == nil && strings.Contains("\x00"+string(data), "\x00HOME="+b.World.Home+"\x00") {
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+			t.Errorf("left running is %q", line)
+		}
+	}
+}
