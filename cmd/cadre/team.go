@@ -120,7 +120,7 @@ func (a *app) spawnCommand() *cobra.Command {
 	var as string
 	c := &cobra.Command{
 		Use: "spawn [TEAM] NAME", Short: "Add a teammate", Args: positional(1),
-		Long: "Add a teammate.\n\n  claude, codex, gemini, opencode, acp:COMMAND   a coding agent; a host in the background runs its session\n  shell     runs the commands of tasks (cadre task add --run), in the same way\n  external  has no session: a person or a program acts as it, with --as NAME and --from NAME, or through cadre mcp\n\nIt starts with the lead's permission mode; cadre mode changes it. A role that names a file in .claude/agents has its prompt, tools and model.",
+		Long: "Add a teammate.\n\n  claude, codex, gemini, opencode, acp:COMMAND   a coding agent; a host in the background runs its session\n  claude-tmux   Claude Code at a terminal of its own, to which you can go\n  shell     runs the commands of tasks (cadre task add --run), in the same way\n  external  has no session: a person or a program acts as it, with --as NAME and --from NAME, or through cadre mcp\n\nIt starts with the lead's permission mode; cadre mode changes it. A role that names a file in .claude/agents has its prompt, tools and model.",
 		RunE: func(c *cobra.Command, args []string) error {
 			name, args, err := a.split(c.Context(), args, 1)
 			if err != nil {

@@ -130,12 +130,7 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	set := drivers.Set{Helper: []string{self}}
-	driver := set.Agent(choice.Agent)
+	driver := agents().Agent(choice.Agent)
 	if driver == nil {
 		return usage{fmt.Errorf("there is no agent %q; there are: %s", choice.Agent, strings.Join(drivers.Words(), ", "))}
 	}
@@ -163,7 +158,7 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	}
 	a.note(fmt.Sprintf("%s is %s on team %s; what you type goes to it", choice.Agent, s.name, s.team))
 	return claudeteam.Work(ctx, claudeteam.Options{Team: t, Name: s.name, Agent: driver, AgentName: choice.Agent, PlanRequired: s.plan, Color: s.color, Pane: os.Getenv("TMUX_PANE"),
-		Leaves: s.joins, Relay: set.Relay(), Show: func(line string) { fmt.Fprintln(a.out, line) }, Input: lines(os.Stdin),
+		Leaves: s.joins, Relay: agents().Relay(), Show: func(line string) { fmt.Fprintln(a.out, line) }, Input: lines(os.Stdin),
 		Spec: agent.Spec{Model: choice.Model, Program: choice.Program, Args: choice.Args, Env: choice.Env, Dir: dir, Scratch: filepath.Join(scratch, "session"), Procs: procs,
 			Access: agent.Access{Mode: mode}}})
 }

@@ -94,7 +94,8 @@ func TestConversation(t *testing.T) {
 func TestPermission(t *testing.T) {
 	b, _ := bench(t, func(r *agenttest.Request) agenttest.Turn {
 		for n, word := range []string{"yes", "no"} {
-			if strings.Contains(r.LastUser(), "touch "+word) && r.Calls("Bash") == n {
+			// The program may not find its own team file while it writes it, and says that the tool is to be used again.
+			if again := strings.Contains(r.Results(), "could not be delivered"); strings.Contains(r.LastUser(), "touch "+word) && (r.Calls("Bash") == n || again) {
 				return agenttest.Use("Bash", map[string]any{"command": "touch made-" + word, "description": "make"})
 			}
 		}
