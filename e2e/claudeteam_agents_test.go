@@ -59,11 +59,18 @@ func (l *lodge) panes() string {
 // approve waits until the lead asks its person something and says yes, as often as it takes: a dialog that has just come does not listen yet.
 func (l *lodge) approve(question string) {
 	l.t.Helper()
-	asked := func() bool { return strings.Contains(l.screen.do("capture-pane", "-p", "-J", "-t", "%0"), question) }
-	l.screen.wait("the lead does not ask "+question, asked)
+	show := func() string { return l.screen.do("capture-pane", "-p", "-J", "-t", "%0") }
+	l.screen.wait("the lead does not ask "+question, func() bool { return strings.Contains(show(), question) })
 	l.screen.wait("the lead asks for ever", func() bool {
-		l.screen.do("send-keys", "-t", "%0", "Enter")
-		return !asked()
+		now := show()
+		key := "Down"
+		if strings.Contains(now, "❯ Yes") || strings.Contains(now, "❯ 1. Yes") {
+			key = "Enter"
+		}
+		if strings.Contains(now, question) {
+			l.screen.do("send-keys", "-t", "%0", key)
+		}
+		return !strings.Contains(now, question)
 	})
 }
 
@@ -238,6 +245,43 @@ func TestJoin(t *testing.T) {
 	eve.Process.Signal(syscall.SIGINT)
 	eve.wait()
 	l.waitFor("eve has left", func() bool { return strings.Join(l.members(), " ") == "team-lead shell" && len(l.pids("codex")) == 0 })
+}
+
+// TestPlanOfTeammate: a lead in plan mode spawns a teammate whose plan has to be approved. It changes nothing before; its plan goes to the lead, whose program
+// approves it, and then it works.
+func TestPlanOfTeammate(t *testing.T) {
+	t.Parallel()
+	l := newLodge(t, func(r *agenttest.Request) agenttest.Turn {
+		calls := all(r)
+		if who(r) == "ann" {
+			switch {
+			case called(calls, "Write") == 0:
+				return agenttest.Use("Write", map[string]any{"file_path": "too-early", "content": "x"})
+			case called(calls, "SubmitPlan") == 0:
+				return use(r, "SubmitPlan", map[string]any{"plan": "I make a file."})
+			case r.Has("Your plan is approved.") && called(calls, "Bash") == 0:
+				return shells["claude"]("touch made-after-approval")
+			case called(calls, "Bash") > 0:
+				return agenttest.Say("I made it.")
+			}
+			return agenttest.Say("I wait for my plan.")
+		}
+		if called(calls, "Agent") == 0 {
+			return agenttest.Use("Agent", map[string]any{"description": "makes a file", "prompt": "You make a file.", "name": "ann", "subagent_type": "general-purpose"})
+		}
+		return agenttest.Say("I wait.")
+	}, []string{"--permission-mode", "plan"})
+	l.screen.enter("have a file made")
+	l.approve("Launch a new agent")
+	l.model.WaitFor(t, "the plan's approval", func(r *agenttest.Request) bool { return who(r) == "ann" && r.Has("Your plan is approved.") })
+	if has(l.dir, "too-early") {
+		t.Error("it wrote before its plan was approved")
+	}
+	l.approve("claude asks to use Bash")
+	l.model.WaitFor(t, "the report", func(r *agenttest.Request) bool { return who(r) == "" && r.Has("I made it.") })
+	if !has(l.dir, "made-after-approval") {
+		t.Error("it did not do what was approved")
+	}
 }
 
 // TestInteractiveTeammate: a team of ours has a Claude Code at a terminal as its teammate. It is given a task, asks for a permission that the lead's user gives, has its mail once,

@@ -49,6 +49,8 @@ func (d *decision) ruling(m *Member, tool, input string) (outcome, reason string
 	}
 	p := &d.team.Permissions
 	switch {
+	case slices.Contains(TeamTools, tool): // an agent that plans asks about these too
+		return "allowed", "it is the team's own"
 	case m.PermissionMode == "bypassPermissions":
 		return "allowed", "permissions are skipped"
 	case m.PermissionMode == "acceptEdits" && slices.Contains(editors, tool):
