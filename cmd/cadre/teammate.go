@@ -116,6 +116,11 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	if err != nil {
 		return err
 	}
+	if c, err := t.Config(ctx); err != nil {
+		return err
+	} else if c.Cadre != nil {
+		return usage{fmt.Errorf("team %s is one of cadre's, which Claude Code's folder only shows; add a teammate with: cadre spawn %s %s", s.team, s.team, s.name)}
+	}
 	choice := claudeteam.Choice{Agent: s.agent}
 	if s.agent == "" {
 		choice, err = claudeteam.Choose(filepath.Join(a.home.Root, claudeteam.ConfigFile), s.name, s.kind, drivers.Known)
@@ -189,12 +194,16 @@ func (s seated) enroll(ctx context.Context, t *native.Team, model, mode, dir str
 		JoinedAt: time.Now().UnixMilli(), TmuxPaneID: pane, Cwd: dir, Subscriptions: []string{}, BackendType: backend, IsActive: &active, Mode: mode})
 }
 
+// mostTyped bounds a line; what is pasted may be long.
+const mostTyped = 1 << 20
+
 // lines are what is typed, until the input ends.
 func lines(in *os.File) <-chan string {
 	all := make(chan string)
 	go func() {
 		defer close(all)
-		for scan := bufio.NewScanner(in); scan.Scan(); {
+		scan := bufio.NewScanner(in)
+		for scan.Buffer(nil, mostTyped); scan.Scan(); {
 			all <- scan.Text()
 		}
 	}()

@@ -261,6 +261,46 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// An agent may refuse to end: the lead is told why, and it goes on, also after the deadline. One that says nothing is ended at the deadline.
+func TestShutdownRefused(t *testing.T) {
+	s := newStage(t, "ann")
+	asked := make(chan string, 4)
+	over, _ := s.work(actor(func(a *act, p agent.Prompt) {
+		if !strings.Contains(p.Text, "shutdown_request") {
+			a.says("I work.")
+			return
+		}
+		asked <- p.Text
+		if strings.Contains(p.Text, "already?") {
+			if text, failed := a.uses("RespondToShutdown", map[string]any{"approve": false, "reason": "not yet"}); failed {
+				t.Error(text)
+			}
+			a.says("I go on.")
+		}
+	}), func(o *Options) { o.Within = 400 * time.Millisecond })
+	s.say(native.Lead, native.Text(&native.ShutdownRequest{RequestID: "one", From: native.Lead, Reason: "already?"}))
+	if no := notice[*native.ShutdownRejected](s); no.RequestID != "one" || no.Reason != "not yet" {
+		t.Errorf("the answer is %+v", no)
+	}
+	notice[*native.Idle](s)
+	select {
+	case err := <-over:
+		t.Fatalf("it ended all the same: %v", err)
+	case <-time.After(600 * time.Millisecond): // longer than the deadline that it refused
+	}
+	s.say(native.Lead, "go on")
+	if idle := notice[*native.Idle](s); idle.Result != "I work." {
+		t.Errorf("the notice is %+v", idle)
+	}
+	s.say(native.Lead, native.Text(&native.ShutdownRequest{RequestID: "two", From: native.Lead, Reason: "now"}))
+	if yes := notice[*native.ShutdownApproved](s); yes.RequestID != "two" {
+		t.Errorf("the answer is %+v", yes)
+	}
+	if err := s.ends(over); err != nil {
+		t.Error(err)
+	}
+}
+
 // Nobody is asked to keep to a plan who cannot be kept from breaking it: the lead is told at once.
 func TestPlanOfShell(t *testing.T) {
 	s := newStage(t, "ann")
