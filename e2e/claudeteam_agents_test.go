@@ -24,13 +24,13 @@ type lodge struct {
 }
 
 // newLodge starts that Claude Code, with cadre as the program of its teammates.
-func newLodge(t *testing.T, script agenttest.Script, args []string, names ...string) *lodge {
+func newLodge(t *testing.T, program string, script agenttest.Script, args []string, names ...string) *lodge {
 	t.Helper()
-	s := newStudio(t, script, append([]string{"claude"}, names...)...)
+	s := newStudio(t, script, append([]string{program}, names...)...)
 	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "CLAUDE_CODE_TEAMMATE_COMMAND="+cadre)
 	s.atHome()
 	l := &lodge{studio: s}
-	l.screen = s.terminal(append([]string{agenttest.Installed(t, "claude").Path, "--teammate-mode", "tmux"}, args...)...)
+	l.screen = s.terminal(append([]string{agenttest.Installed(t, program).Path, "--teammate-mode", "tmux"}, args...)...)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("%s\n%s", l.panes(), s.model.Story())
@@ -119,8 +119,13 @@ func (l *lodge) read(pattern string, into any) {
 
 // TestClaudeLeadsCodex: a Claude Code of a person's spawns a Codex teammate through us, gives it a task, gets its report and shuts it down.
 func TestClaudeLeadsCodex(t *testing.T) {
-	t.Parallel()
-	l := newLodge(t, func(r *agenttest.Request) agenttest.Turn {
+	for _, program := range []string{"claude", "claude@2.1.197"} {
+		t.Run(program, func(t *testing.T) { t.Parallel(); claudeLeadsCodex(t, program) })
+	}
+}
+
+func claudeLeadsCodex(t *testing.T, program string) {
+	l := newLodge(t, program, func(r *agenttest.Request) agenttest.Turn {
 		calls := all(r)
 		if r.Protocol == "openai" {
 			switch {
@@ -220,7 +225,7 @@ func (l *lodge) follow() (told func() []string) {
 // each other, what one may not do by itself is asked at the lead's screen, and a person types into a pane.
 func TestClaudeLeadsOthers(t *testing.T) {
 	t.Parallel()
-	l := newLodge(t, func(r *agenttest.Request) agenttest.Turn {
+	l := newLodge(t, "claude", func(r *agenttest.Request) agenttest.Turn {
 		calls := all(r)
 		if who(r) == "ann" {
 			switch {
@@ -263,7 +268,7 @@ func TestClaudeLeadsOthers(t *testing.T) {
 // TestJoin: an agent joins a team of a Claude Code's that runs, is written to by its lead and answers, makes a task of the list, and leaves.
 func TestJoin(t *testing.T) {
 	t.Parallel()
-	l := newLodge(t, func(r *agenttest.Request) agenttest.Turn {
+	l := newLodge(t, "claude", func(r *agenttest.Request) agenttest.Turn {
 		calls := all(r)
 		if r.Protocol == "openai" {
 			switch {
@@ -277,10 +282,8 @@ func TestJoin(t *testing.T) {
 			return agenttest.Say("I have answered.")
 		}
 		switch {
-		case strings.Contains(r.LastUser(), "ask eve"):
-			if called(calls, "SendMessage") == 0 {
-				return agenttest.Use("SendMessage", map[string]any{"to": "eve", "message": "what is the port?", "summary": "the port"})
-			}
+		case r.Has("ask eve") && called(calls, "SendMessage") == 0:
+			return agenttest.Use("SendMessage", map[string]any{"to": "eve", "message": "what is the port?", "summary": "the port"})
 		case r.Has("I have answered.") && called(calls, "TaskList") == 0:
 			return agenttest.Use("TaskList", nil)
 		case called(calls, "Agent") == 0: // a lead without a teammate of its own does not read its mail
@@ -309,7 +312,7 @@ func TestJoin(t *testing.T) {
 // approves it, and then it works.
 func TestPlanOfTeammate(t *testing.T) {
 	t.Parallel()
-	l := newLodge(t, func(r *agenttest.Request) agenttest.Turn {
+	l := newLodge(t, "claude", func(r *agenttest.Request) agenttest.Turn {
 		calls := all(r)
 		if who(r) == "ann" {
 			switch {

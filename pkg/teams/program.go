@@ -20,6 +20,8 @@ const (
 	Codex    = team.Codex
 	Gemini   = team.Gemini // Gemini CLI
 	OpenCode = team.OpenCode
+	// ClaudeTmux is Claude Code at a terminal of its own, in tmux, to which a person can go.
+	ClaudeTmux = team.ClaudeTmux
 	// ACP, with a command line behind it, is any program that speaks the Agent Client Protocol: ACP + "my-agent --acp". Quotes keep words together.
 	ACP = team.ACP
 )
