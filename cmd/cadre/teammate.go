@@ -36,6 +36,7 @@ func asTeammate(args []string) []string {
 type seated struct {
 	team, name, kind, color string
 	agent, model, mode      string
+	key                     string
 	skip, plan, joins       bool
 }
 
@@ -79,7 +80,7 @@ The pane shows the agent at work. What is typed there goes to the agent; y or n 
 	f.BoolVar(&s.plan, "plan-mode-required", false, "its plan has to be approved before it changes anything")
 	f.BoolVar(&s.skip, "dangerously-skip-permissions", false, "it asks nobody")
 	f.String("parent-session-id", "", "session of the lead")
-	f.String("lead-verify-key", "", "key of the lead's signatures")
+	f.StringVar(&s.key, "lead-verify-key", "", "key of the lead's signatures")
 	return c
 }
 
@@ -139,6 +140,12 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	if driver == nil {
 		return usage{fmt.Errorf("there is no agent %q; there are: %s", choice.Agent, strings.Join(drivers.Words(), ", "))}
 	}
+	var key *native.LeadKey
+	if s.key != "" {
+		if key, err = native.ParseLeadKey(s.key); err != nil {
+			return usage{err}
+		}
+	}
 	dir, err := workDir(".")
 	if err != nil {
 		return err
@@ -162,7 +169,7 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 		}
 	}
 	a.note(fmt.Sprintf("%s is %s on team %s; what you type goes to it", choice.Agent, s.name, s.team))
-	return claudeteam.Work(ctx, claudeteam.Options{Team: t, Name: s.name, Agent: driver, AgentName: choice.Agent, PlanRequired: s.plan, Color: s.color, Pane: os.Getenv("TMUX_PANE"),
+	return claudeteam.Work(ctx, claudeteam.Options{Team: t, Name: s.name, Agent: driver, AgentName: choice.Agent, PlanRequired: s.plan, LeadKey: key, Color: s.color, Pane: os.Getenv("TMUX_PANE"),
 		Leaves: s.joins, Relay: agents().Relay(), Show: func(line string) { fmt.Fprintln(a.out, line) }, Input: lines(os.Stdin),
 		Spec: agent.Spec{Model: choice.Model, Program: choice.Program, Args: choice.Args, Env: choice.Env, Dir: dir, Scratch: filepath.Join(scratch, "session"), Procs: procs,
 			Access: agent.Access{Mode: mode}}})

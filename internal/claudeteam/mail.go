@@ -70,7 +70,7 @@ func (m *member) forget(waiting []native.Entry) {
 
 // spawnedWith reports whether an entry is the prompt that the member was spawned with.
 func (m *member) spawnedWith(ctx context.Context, e native.Entry) bool {
-	if e.From != m.desk.lead() {
+	if e.From != m.desk.lead() || m.o.LeadKey != nil && !m.o.LeadKey.Signed(e) {
 		return false
 	}
 	c, err := m.o.Team.Config(ctx)
@@ -84,6 +84,10 @@ func (m *member) read(ctx context.Context, e native.Entry) (msg team.Message, fo
 		m.numbers[e.Key()] = int64(len(m.numbers) + 1)
 	}
 	msg = team.Message{Seq: m.numbers[e.Key()], From: e.From, To: m.o.Name, Type: team.TypeMessage, Priority: "normal", Body: e.Text}
+	fromLead := e.From == m.desk.lead()
+	if fromLead && m.o.LeadKey != nil && !m.o.LeadKey.Signed(e) {
+		msg.From, fromLead = "somebody who claims to be "+e.From, false
+	}
 	said := native.Parse(e.Text)
 	if said == nil {
 		return msg, true
@@ -92,7 +96,7 @@ func (m *member) read(ctx context.Context, e native.Entry) (msg team.Message, fo
 		msg.Type, msg.Ref, msg.Body = team.TypeTaskAssignment, a.TaskID, strings.TrimSpace(fmt.Sprintf("Task %s is yours: %s\n%s", a.TaskID, a.Subject, a.Description))
 		return msg, e.From != m.o.Name
 	}
-	if e.From != m.desk.lead() {
+	if !fromLead {
 		_, unknown := said.(*native.Unknown)
 		return msg, unknown // what only looks like one of the program's is a colleague's text
 	}

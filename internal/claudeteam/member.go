@@ -27,10 +27,11 @@ type Options struct {
 	AgentName string
 	Spec      agent.Spec
 
-	PlanRequired bool   // nothing is changed before the lead approved a plan
-	Color        string // of its messages
-	Pane         string // where it runs, as the lead closes it: %1
-	Leaves       bool   // its entry is taken off the roster at its end; else the lead does that
+	PlanRequired bool            // nothing is changed before the lead approved a plan
+	Color        string          // of its messages
+	LeadKey      *native.LeadKey // tells the lead's messages from others that claim to be; nil where there is none
+	Pane         string          // where it runs, as the lead closes it: %1
+	Leaves       bool            // its entry is taken off the roster at its end; else the lead does that
 
 	Relay    []string      // command line that serves tools from a socket behind it, for agents that want a program
 	Patience time.Duration // how long the lead may take to answer a question; 0 for ten minutes

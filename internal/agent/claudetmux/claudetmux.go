@@ -16,6 +16,7 @@
 //
 //   - A working agent gets a prompt when its turn has ended: no way into such a session is sooner.
 //   - Its tools are not asked about before they run, but where it asks itself: what rests on the team's rules, approval of plans and delegate mode, is refused for it.
+//   - Its permission mode is that of its start, until a person changes it at its terminal.
 //   - What it has to be asked at its start, such as whether a folder is trusted, waits for a person at its terminal.
 //
 // Source of the protocol: recorded from Claude Code 2.1.329.

@@ -97,14 +97,8 @@ func (s *session) waits() bool {
 	return len(s.given) > 0
 }
 
-// SetAccess sets the permission mode; what else there is the program does not let itself be told.
-func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
-	mode := a.Mode
-	if mode == "" {
-		mode = "default"
-	}
-	return s.tell(ctx, &native.ModeRequest{Mode: mode, From: native.Lead})
-}
+// SetAccess changes nothing: since 2.1.329 the program takes no mode from its lead, and a person changes it at its terminal.
+func (s *session) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
 
 func (s *session) tell(ctx context.Context, m native.Structured) error {
 	return s.team.Send(ctx, s.spec.Member, native.Entry{From: native.Lead, Text: native.Text(m)})

@@ -26,6 +26,7 @@
 //   - What we do not know in a file, and the order of its keys, stays.
 //   - A message is in an inbox until its reader settles it, so that one that was read by a process that died is read again. Files of both ages are read:
 //     where entries that were read stay with read:true, as until 2.1.177, and where they go.
+//   - Where there is a key, a message of the lead's is told from one that only says so ([LeadKey]).
 //
 // Nothing is synced: Claude Code does not either, and its team ends with it.
 package native

@@ -27,6 +27,9 @@ type Entry struct {
 	MsgID     string `json:"msg_id,omitempty"`
 	Type      string `json:"type,omitempty"`
 	Read      bool   `json:"read"` // it was delivered; where such entries stay
+
+	LeadSig    string `json:"lead_sig,omitempty"` // see [LeadKey]
+	FromPlugin string `json:"from_plugin,omitempty"`
 }
 
 // Key tells the entries of an inbox apart.
