@@ -70,7 +70,7 @@ func (t *Team) Inbox(ctx context.Context, name string) ([]Entry, error) {
 // Waiting is what was not delivered of it.
 func (t *Team) Waiting(ctx context.Context, name string) ([]Entry, error) {
 	all, err := t.Inbox(ctx, name)
-	return slices.DeleteFunc(all, func(e Entry) bool { return e.Read }), err
+	return slices.DeleteFunc(all, func(e Entry) bool { return e.Read || e.From == "" }), err
 }
 
 // Send puts an entry into the inbox of a member. Its time and its ids are filled in where they are not given.
@@ -115,6 +115,9 @@ func (t *Team) Settle(ctx context.Context, name string, keys ...string) error {
 		keeps := false // what was read stays in this team's inboxes
 		entries := make([]Entry, len(all))
 		for i, o := range all {
+			if o == nil { // null, which is nobody's message
+				continue
+			}
 			if err := o.decode(&entries[i]); err != nil {
 				return false, &DamagedError{t.inbox(name), err}
 			}

@@ -83,6 +83,9 @@ func objectOf(v any) (*object, error) {
 
 // decode reads what a struct knows of the object.
 func (o *object) decode(into any) error {
+	if o == nil { // null
+		return errNoObject
+	}
 	data, err := o.MarshalJSON()
 	if err != nil {
 		return err
