@@ -327,6 +327,12 @@ func TestJoin(t *testing.T) {
 	eve.Process.Signal(syscall.SIGINT)
 	eve.wait()
 	l.waitFor("eve has left", func() bool { return strings.Join(l.members(), " ") == "team-lead shell" && len(l.pids("codex")) == 0 })
+	tim := l.start("join", name, "--name", "tim", "--agent", "codex")
+	l.waitFor("tim works", func() bool {
+		return strings.Join(l.members(), " ") == "team-lead shell tim" && len(l.pids("codex")) > 1
+	})
+	tim.kill()
+	l.waitFor("nothing of tim is left", func() bool { return len(l.pids("codex")) == 0 })
 }
 
 // TestPlanOfTeammate: a lead in plan mode spawns a teammate whose plan has to be approved. It changes nothing before; its plan goes to the lead, whose program

@@ -227,7 +227,7 @@ func (m *member) run(ctx context.Context) error {
 			err = m.look(ctx, false)
 		case <-m.news():
 			for _, u := range m.updates.take() {
-				if err = m.update(ctx, u); err != nil {
+				if err = m.update(ctx, u); err != nil || m.session == nil { // over, and what it said after that is of no account
 					break
 				}
 			}
@@ -378,7 +378,19 @@ func (m *member) turnEnded(ctx context.Context, u agent.TurnEnded) {
 	}
 	m.worked, m.last = false, ""
 	m.show("idle")
+	if u.Problem != nil && u.Problem.Kind == agent.ProblemContext {
+		m.renew(ctx)
+	}
 	m.nudge()
+}
+
+// renew ends a session whose context is full; what comes next is for a fresh one, which knows nothing of it.
+func (m *member) renew(ctx context.Context) {
+	m.close(ctx)
+	m.session, m.updates, m.resume = nil, nil, ""
+	clear(m.given)
+	clear(m.onTheWay)
+	m.show("its context is full; a fresh session goes on")
 }
 
 // report tells the lead that the member does nothing now, and why.
@@ -437,14 +449,7 @@ func (m *member) try(ctx context.Context, change func(context.Context) error) bo
 func (m *member) end(why error) {
 	ctx := context.Background()
 	if m.session != nil {
-		m.refuse(ctx)
-		friendly, cancel := context.WithTimeout(ctx, stopTime)
-		if err := m.session.Stop(friendly); err != nil {
-			m.show("%v", err)
-		}
-		cancel()
-		<-m.updates.over
-		m.refuse(ctx)
+		m.close(ctx)
 	}
 	switch {
 	case errors.Is(why, errGone) || errors.Is(why, errOff):
@@ -463,6 +468,18 @@ func (m *member) end(why error) {
 		m.report(ctx, &native.Idle{Reason: "failed", Failure: m.o.Name + " has left: " + why.Error()})
 	}
 	m.leave()
+}
+
+// close ends the session.
+func (m *member) close(ctx context.Context) {
+	m.refuse(ctx)
+	friendly, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	if err := m.session.Stop(friendly); err != nil {
+		m.show("%v", err)
+	}
+	<-m.updates.over
+	m.refuse(ctx)
 }
 
 // refuse answers every question of a session that is to end with a no, and takes note of what it still received.

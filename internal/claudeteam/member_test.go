@@ -219,6 +219,31 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// A session whose context is full is told of to the lead, and the next message goes to a fresh one.
+func TestFullContext(t *testing.T) {
+	s := newStage(t, "ann")
+	lives := make(chan string, 8)
+	s.work(actor(func(a *act, p agent.Prompt) {
+		lives <- a.spec.Resume
+		if strings.Contains(p.Text, "look after") {
+			a.updates <- agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemContext, Text: "too long"}}
+			return
+		}
+		a.says("here I am")
+	}), nil)
+	s.say(native.Lead, "You look after the port.")
+	if idle := notice[*native.Idle](s); idle.Reason != "failed" || idle.Failure != "too long" {
+		t.Errorf("the notice is %+v", idle)
+	}
+	s.say(native.Lead, "are you there?")
+	if idle := notice[*native.Idle](s); idle.Result != "here I am" {
+		t.Errorf("the notice is %+v", idle)
+	}
+	if first, second := <-lives, <-lives; first != "" || second != "" {
+		t.Errorf("resumed were %q and %q", first, second)
+	}
+}
+
 // A member may change nothing before its plan is approved: the tools are forbidden, the plan goes to the lead, and its answer comes as a letter.
 func TestPlan(t *testing.T) {
 	s := newStage(t, "ann")
