@@ -62,22 +62,33 @@ func (l *lodge) panes() string {
 	return b.String()
 }
 
-// approve waits until the lead asks its person something and says yes, as often as it takes: a dialog that has just come does not listen yet.
+// approve waits until the lead asks its person something and says yes. A dialog that has just come does not listen yet, so a key is pressed again when
+// nothing came of it for a while, and never before.
 func (l *lodge) approve(question string) {
 	l.t.Helper()
 	show := func() string { return l.screen.do("capture-pane", "-p", "-J", "-t", "%0") }
-	l.screen.wait("the lead does not ask "+question, func() bool { return strings.Contains(show(), question) })
-	l.screen.wait("the lead asks for ever", func() bool {
+	asks := func() bool { return strings.Contains(show(), question) }
+	on := func() bool {
 		now := show()
-		key := "Down"
-		if strings.Contains(now, "❯ Yes") || strings.Contains(now, "❯ 1. Yes") {
-			key = "Enter"
-		}
-		if strings.Contains(now, question) {
+		return strings.Contains(now, "❯ Yes") || strings.Contains(now, "❯ 1. Yes")
+	}
+	press := func(key string, done func() bool) {
+		l.screen.wait("the lead does not listen", func() bool {
+			if done() {
+				return true
+			}
 			l.screen.do("send-keys", "-t", "%0", key)
-		}
-		return !strings.Contains(now, question)
-	})
+			for patience := time.Now().Add(time.Second); time.Now().Before(patience); <-time.After(20 * time.Millisecond) {
+				if done() {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	l.screen.wait("the lead does not ask "+question, asks)
+	press("Down", on)
+	press("Enter", func() bool { return !asks() })
 }
 
 // members are the names on the roster of its team.
@@ -358,9 +369,8 @@ func TestPlanOfTeammate(t *testing.T) {
 			return agenttest.Use("Agent", map[string]any{"description": "makes a file", "prompt": "You make a file.", "name": "ann", "subagent_type": "general-purpose"})
 		}
 		return agenttest.Say("I wait.")
-	}, []string{"--permission-mode", "plan"})
+	}, []string{"--allow-dangerously-skip-permissions", "--permission-mode", "plan"})
 	l.screen.enter("have a file made")
-	l.approve("Launch a new agent")
 	l.model.WaitFor(t, "the plan's approval", func(r *agenttest.Request) bool { return who(r) == "ann" && r.Has("Your plan is approved.") })
 	if has(l.dir, "too-early") {
 		t.Error("it wrote before its plan was approved")
