@@ -75,13 +75,16 @@ func (c *changes) add(s *team.State, e team.Event) {
 			c.touch(t.BlockedBy...)
 		}
 	case *team.TeamStatusChanged, *team.MemberSpawned, *team.MemberStarted, *team.MemberStatusChanged, *team.MemberDetached,
+		*team.MemberReturned, *team.MemberDescribed,
 		*team.MemberTroubled, *team.MemberStopped, *team.MemberFailed, *team.ModeChanged, *team.ShutdownAnswered:
 		c.roster = true
+	case *team.TasksSkipped:
+		c.ids = true
 	case *team.MessageSent, *team.MessagesDelivered, *team.MessagesRead, *team.MessagesReturned, *team.MessagesLate, *team.MessagesResent,
 		*team.MemberAttached, *team.MemberOffline, *team.MemberOnline, *team.HandoverRequested, *team.ShutdownRequested, *team.ShutdownWithdrawn, *team.PlanSubmitted, *team.PlanAnswered,
 		*team.PermissionRequested, *team.PermissionAnswered, *team.UsageReported, *team.HookRejected,
 		*team.DelegateChanged, *team.BudgetChanged, *team.BudgetExhausted, *team.ReportAsked, *team.ReportGiven,
-		*team.LeadAttached, *team.LeadLost, *team.FactsRecorded, *team.WorkSaved,
+		*team.GapNoticed, *team.LeadAttached, *team.LeadLost, *team.FactsRecorded, *team.WorkSaved,
 		*team.ConsolidationBegan, *team.WorktreesMerged, *team.WorkStaged, *team.CheckPassed, *team.CheckFailed, *team.CommitMade, *team.TeamConsolidated, *team.ConsolidationAbandoned:
 		// not shown
 	default:
