@@ -135,6 +135,13 @@ func (b *branch) save(ctx context.Context, on *tip, next *image, files map[strin
 	if fresh {
 		in.WriteString("deleteall\n")
 	}
+	if on != nil && !fresh {
+		for _, old := range on.image.doc.Sheets {
+			if !slices.Contains(next.doc.Sheets, old) {
+				fmt.Fprintf(&in, "D %s/%s\n", b.dir, old.file())
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(&in, "M 100644 inline %s/%s\n", b.dir, name)
 		data(files[name])
@@ -164,7 +171,7 @@ var collisions = []string{"but expected", "reference already exists", "unable to
 func message(i *image) string {
 	q := i.doc.Queue
 	return fmt.Sprintf("Checkpoint %d of team %s\n\nThe team is %s. Teammates: %d. Tasks: %d pending, %d in progress, %d completed.\n",
-		i.doc.Sequence, i.doc.TeamName, i.doc.Status, i.doc.TeammateCount, len(q.Pending), len(q.InProgress), len(q.Completed))
+		i.doc.Sequence, i.doc.TeamName, i.doc.Status, i.doc.TeammateCount, len(q.Pending), len(q.InProgress), q.Count)
 }
 
 // identity is the user's, as far as it was configured; git would make one up from the names of the user and the machine.

@@ -8,13 +8,19 @@
 //
 // # What is in one
 //
-//	.claude/teams/TEAM/state.json              the team, for people and for restoring; closed tasks are not in it
+//	.claude/teams/TEAM/state.json              the team at a glance, for people; it names the sheets and says how far the logs count
 //	                   mailbox.log             a line for each record with events of messages
 //	                   tasks.jsonl             the same for tasks; and each task once more, whole, when it is completed or deleted
 //	                   mailbox/0000/0001.log   older parts of these, which never change and which all later commits share
 //	                   tasks/0000/0001.jsonl
+//	                   restore/team-DIGEST.json             sheets: what the team is restored from, besides the tasks that are closed;
+//	                           base-DIGEST.json             later commits share those that are as they were
+//	                           members-DIGEST.jsonl
+//	                           messages/0007-DIGEST.jsonl   numbers 700 to 799, as far as somebody has not been given them
+//	                           tasks/0012-DIGEST.jsonl      the same, as far as they are open
 //
-// So a checkpoint costs what happened since the last one and what is open, however long the history is. Likely secrets are replaced by [Mark] before
+// So a checkpoint costs what happened since the last one and what is open, however long the history is, and state.json is as large as the team and what it has in
+// hand: 50 KB at most for ten members and a hundred tasks. Likely secrets are replaced by [Mark] before
 // anything is written: a branch may be pushed.
 //
 // # How one is written

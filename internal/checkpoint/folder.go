@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"cadre/internal/proc"
@@ -103,7 +104,7 @@ func (f *folder) save(ctx context.Context, on *tip, next *image, files map[strin
 		return "", errMoved
 	}
 	if fresh && now != nil { // another team's
-		for _, name := range []string{stateFile, logs[mailbox].stem, logs[tasks].stem} {
+		for _, name := range []string{stateFile, logs[mailbox].stem, logs[tasks].stem, path.Dir(teamSheet)} {
 			if err := os.RemoveAll(filepath.Join(f.dir, name)); err != nil {
 				return "", err
 			}
@@ -114,10 +115,24 @@ func (f *folder) save(ctx context.Context, on *tip, next *image, files map[strin
 			return "", fmt.Errorf("%s: %w", f.dir, err)
 		}
 	}
-	return fmt.Sprint(next.doc.Sequence, next.doc.History, next.doc.TeamID), nil
+	return fmt.Sprint(next.doc.Sequence, next.doc.History, next.doc.TeamID), f.sweep(next)
 }
 
-// order is that in which the files may be replaced one by one: older parts before the newest of their log, and state.json last.
+// sweep removes the sheets that are not part of the checkpoint which is there now: those of the one before, and what a kill left.
+func (f *folder) sweep(now *image) error {
+	part := map[string]bool{}
+	for _, s := range now.doc.Sheets {
+		part[filepath.Join(f.dir, filepath.FromSlash(s.file()))] = true
+	}
+	return filepath.WalkDir(filepath.Join(f.dir, path.Dir(teamSheet)), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && !part[path] {
+			err = os.Remove(path)
+		}
+		return err
+	})
+}
+
+// order is that in which the files may be replaced one by one: sheets and older parts before the newest of their log, and state.json last.
 func order(files map[string][]byte) []string {
 	var parts, newest []string
 	for name := range files {

@@ -97,7 +97,7 @@ func (w *work) Read(_ context.Context, after int64) iter.Seq2[*team.Record, erro
 
 // shown is all of a state that a checkpoint is to bring back, as text.
 func all(s *team.State) string {
-	out := team.AppendCheckpoint(nil, s)
+	out := fmt.Appendf(nil, "%+v", team.Keep(s))
 	for id := 1; ; id++ {
 		task, ok := s.Task(fmt.Sprint(id))
 		if !ok {

@@ -74,13 +74,8 @@ func (s *Store) Restore(ctx context.Context) (*Restored, error) {
 		}
 	}
 	r.Messages = slices.Clone(r.Messages[max(0, len(r.Messages)-shown):])
-	data, redacted, err := withoutMarks(at.image.doc.Restore)
-	if err != nil {
-		return nil, damage("%s: %v", stateFile, err)
-	}
-	r.Redacted = redacted
-	if r.State, err = state(at.image.doc.Sequence, data, closed); err != nil {
-		return nil, damage("%s: %v", stateFile, err)
+	if r.State, r.Redacted, err = s.state(ctx, at, closed); err != nil {
+		return nil, err
 	}
 	if t := r.State.Team(); t.ID != at.image.doc.TeamID || t.Restored.ID != at.image.doc.History {
 		return nil, damage("%s names the team %s and holds the team %s", stateFile, at.image.doc.TeamID, t.ID)
@@ -90,18 +85,44 @@ func (s *Store) Restore(ctx context.Context) (*Restored, error) {
 	return r, nil
 }
 
-// state reads the state at that position.
-func state(position int64, data string, closed []string) (*team.State, error) {
+// state reads the state of a checkpoint, without what was redacted of it, of which it returns what the user has to know.
+func (s *Store) state(ctx context.Context, at *tip, closed []string) (*team.State, []string, error) {
+	sheets := at.image.doc.Sheets
+	files := make([]string, len(sheets))
+	for i := range sheets {
+		files[i] = sheets[i].file()
+	}
+	texts, err := s.shelf.read(ctx, at, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	restored, redacted, err := decode(at.image.doc, texts, closed)
+	if err != nil {
+		return nil, nil, &DamageError{s.shelf.place(), err.Error()}
+	}
+	return restored, redacted, nil
+}
+
+func decode(doc document, texts [][]byte, closed []string) (*team.State, []string, error) {
+	k, err := kept(doc.Sheets, texts)
+	if err != nil {
+		return nil, nil, err
+	}
 	var base struct {
 		Team struct{ Restored struct{ Seq int64 } }
 	}
-	if err := json.Unmarshal([]byte(data), &base); err != nil {
-		return nil, err
+	if err := json.Unmarshal([]byte(k.Team), &base); err != nil {
+		return nil, nil, fmt.Errorf("the team: %w", err)
 	}
-	if base.Team.Restored.Seq < 0 || base.Team.Restored.Seq >= position {
-		return nil, fmt.Errorf("it covers %d records, and the team was restored after %d", position, base.Team.Restored.Seq)
+	if base.Team.Restored.Seq < 0 || base.Team.Restored.Seq >= doc.Sequence {
+		return nil, nil, fmt.Errorf("it covers %d records, and the team was restored after %d", doc.Sequence, base.Team.Restored.Seq)
 	}
-	return team.DecodeCheckpoint(position-base.Team.Restored.Seq, data, closed)
+	redacted, err := withoutMarks(&k)
+	if err != nil {
+		return nil, nil, err
+	}
+	restored, err := k.State(doc.Sequence-base.Team.Restored.Seq, closed)
+	return restored, redacted, err
 }
 
 // line is one of a log: a record, as far as it is about messages or tasks, or a task that was closed.
@@ -161,19 +182,15 @@ func (l *line) sent() []team.Message {
 
 // withoutMarks takes the variables that were redacted out of the members' environments, so that those of whoever restores the team count, and says which
 // they were and where else something is missing that a session is started with.
-func withoutMarks(restore []byte) (data string, redacted []string, err error) {
-	if !bytes.Contains(restore, []byte(Mark)) {
-		return string(restore), nil, nil
-	}
-	var whole map[string]json.RawMessage
-	var members []map[string]json.RawMessage
-	if err := json.Unmarshal(restore, &whole); err != nil {
-		return "", nil, err
-	}
-	if err := json.Unmarshal(whole["members"], &members); err != nil {
-		return "", nil, err
-	}
-	for _, m := range members {
+func withoutMarks(k *team.Kept) (redacted []string, err error) {
+	for i, text := range k.Members {
+		if !strings.Contains(text, Mark) {
+			continue
+		}
+		var m map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(text), &m); err != nil {
+			return nil, fmt.Errorf("a member: %w", err)
+		}
 		var name string
 		var env, args []string
 		for key, to := range map[string]any{"name": &name, "env": &env, "args": &args} {
@@ -181,7 +198,7 @@ func withoutMarks(restore []byte) (data string, redacted []string, err error) {
 				continue
 			}
 			if err := json.Unmarshal(m[key], to); err != nil {
-				return "", nil, fmt.Errorf("a member's %s: %w", key, err)
+				return nil, fmt.Errorf("a member's %s: %w", key, err)
 			}
 		}
 		kept := env[:0:0]
@@ -201,10 +218,11 @@ func withoutMarks(restore []byte) (data string, redacted []string, err error) {
 		if m["env"] != nil {
 			m["env"], _ = json.Marshal(kept)
 		}
+		one, err := json.Marshal(m)
+		if err != nil {
+			return nil, err
+		}
+		k.Members[i] = string(one)
 	}
-	if whole["members"], err = json.Marshal(members); err != nil {
-		return "", nil, err
-	}
-	all, err := json.Marshal(whole)
-	return string(all), redacted, err
+	return redacted, nil
 }

@@ -21,7 +21,7 @@ import (
 // memory is a shelf without a disk, for histories by the thousand.
 type memory struct {
 	files map[string][]byte
-	tip   *tip
+	wrote map[string][]byte // by the last checkpoint
 }
 
 func (m *memory) place() string { return "memory" }
@@ -38,6 +38,14 @@ func (m *memory) save(_ context.Context, on *tip, next *image, files map[string]
 	if fresh {
 		m.files = map[string][]byte{}
 	}
+	if on != nil && !fresh {
+		for _, old := range on.image.doc.Sheets {
+			if !slices.Contains(next.doc.Sheets, old) {
+				delete(m.files, old.file())
+			}
+		}
+	}
+	m.wrote = files
 	for name, text := range files {
 		m.files[name] = slices.Clone(text)
 	}
@@ -241,7 +249,7 @@ func TestNameIsGivenAgain(t *testing.T) {
 	other := l.store(project)
 	l.checkpoint(other, second)
 	brings(t, other, second)
-	if files := l.git(project, "ls-tree", "-r", "--name-only", "cadre/demo"); strings.Count(files, "\n") != 2 {
+	if files := l.git(project, "ls-tree", "-r", "--name-only", "cadre/demo"); strings.Count(files, "\n") != 6 {
 		t.Errorf("left of the first:\n%s", files)
 	}
 	if n := l.git(project, "rev-list", "--count", "cadre/demo"); n != "3" {
@@ -265,6 +273,16 @@ func TestDamage(t *testing.T) {
 	if good.files[part] == nil || good.files[partFile(mailbox, 1)] == nil {
 		t.Fatalf("there are no older parts, only %d files", len(good.files))
 	}
+	sheetOf := func(name string) string {
+		for file := range good.files {
+			if ending := filepath.Ext(name); strings.HasPrefix(file, strings.TrimSuffix(name, ending)+"-") {
+				return file
+			}
+		}
+		t.Fatalf("there is no %s", name)
+		return ""
+	}
+	members, open := sheetOf(memberSheet), sheetOf(taskSheets+"0000.jsonl")
 	replaced := func(file, from, to string) func(map[string][]byte) {
 		return func(files map[string][]byte) {
 			text := strings.Replace(string(files[file]), from, to, 1)
@@ -285,7 +303,9 @@ func TestDamage(t *testing.T) {
 		"a log is cut":          {func(f map[string][]byte) { f["mailbox.log"] = f["mailbox.log"][:10] }, "mailbox.log has 10 bytes"},
 		"a log is changed":      {replaced("tasks.jsonl", "done", "fine"), "tasks.jsonl was damaged"},
 		"the state is cut":      {func(f map[string][]byte) { f[stateFile] = f[stateFile][:900] }, stateFile + " cannot be read"},
-		"the state is changed":  {replaced(stateFile, `"incarnation":1`, `"incarnation":7`), "digest"},
+		"a member is changed":   {replaced(members, `"incarnation":1`, `"incarnation":7`), members + " was damaged"},
+		"a sheet is gone":       {func(f map[string][]byte) { delete(f, open) }, open + " is missing"},
+		"a sheet is of later":   {replaced(stateFile, baseSheet, "restore/more.json"), "restore/more"},
 		"the head is changed":   {replaced(stateFile, `"team_id": "T1"`, `"team_id": "T9"`), "names the team T9"},
 		"it covers less":        {replaced(stateFile, `"checkpoint_sequence": 7`, `"checkpoint_sequence": 6`), "the checkpoint ends at"},
 		"it is of later":        {replaced(stateFile, `"version": "1.0"`, `"version": "2.0"`), "update cadre"},
@@ -355,35 +375,74 @@ func TestFolder(t *testing.T) {
 	brings(t, s, fresh)
 }
 
-// TestSize: state.json of a team like the ones of every day is small, and what is done does not make it grow.
+// TestSize: of a team of ten with a hundred tasks in progress state.json has at most 50 KB, however long its texts are and however much it has done.
 func TestSize(t *testing.T) {
-	w := newWork(t, "T1")
-	for _, name := range []string{"cy", "dan", "eve", "fay"} {
-		w.do(t, "lead", &team.SpawnMember{Name: name, Agent: "claude", Prompt: strings.Repeat("Do good work. ", 200)})
+	long := strings.Repeat("what to do, and how it went ", team.MaxDiff/28)
+	base := team.Base{Top: "/d", Commit: strings.Repeat("0", 40)}
+	for n := range 2000 {
+		base.Dirty = append(base.Dirty, team.Fact{Path: fmt.Sprintf("some/folder/of/the/project/file%d.txt", n), SHA256: strings.Repeat("1", 64)})
 	}
-	for n := range 20 {
-		w.do(t, "lead", &team.CreateTask{Subject: "open", Description: strings.Repeat("what to do ", 50)})
-		w.do(t, "lead", &team.SendMessage{To: "cy", Body: strings.Repeat(fmt.Sprint(n), 400)})
+	w := &work{state: &team.State{}}
+	w.do(t, team.User, &team.CreateTeam{TeamID: "T1", Name: "demo", Goal: long, Dir: "/d", LeadAgent: "claude", Base: base})
+	names := []string{"ann", "bob", "cy", "dan", "eve", "fay", "gus", "hal", "ida"}
+	for _, name := range names {
+		w.do(t, "lead", &team.SpawnMember{Name: name, Agent: team.External, Role: "who-is-" + name, Prompt: long})
+	}
+	const closed = 5000
+	for range closed {
+		w.do(t, "lead", &team.CreateTask{Subject: "quickly done"})
+		id := w.records[len(w.records)-1].Events[0].(*team.TaskCreated).Task.ID
+		w.do(t, "ann", &team.ClaimTask{Task: id})
+		w.do(t, "ann", &team.CompleteTask{Task: id, Result: "done"})
+	}
+	for n := range 100 {
+		w.do(t, "lead", &team.CreateTask{Subject: fmt.Sprint(n, " ", long[:200]), Description: long})
+		id, name := fmt.Sprint(closed+n+1), names[n%len(names)]
+		w.do(t, "lead", &team.SendMessage{To: name, Body: long})
+		w.do(t, name, &team.ClaimTask{Task: id})
+		w.do(t, team.User, &team.SaveWork{Task: id, Saved: team.Saved{Member: name, Diff: long, Output: long}})
 	}
 	shelf := &memory{}
 	s := &Store{team: "demo", shelf: shelf}
-	size := func() int {
-		if _, err := s.Write(t.Context(), w, Beside{}); err != nil {
-			t.Fatal(err)
+	if _, err := s.Write(t.Context(), w, Beside{}); err != nil {
+		t.Fatal(err)
+	}
+	brings(t, s, w)
+	if n := len(shelf.files[stateFile]); n > 50<<10 {
+		t.Errorf("%s has %d bytes", stateFile, n)
+	}
+}
+
+// TestGrowth: what a team has done does not make its checkpoints grow.
+func TestGrowth(t *testing.T) {
+	w, shelf := newWork(t, "T1"), &memory{}
+	s := &Store{team: "demo", shelf: shelf}
+	bytesOf := func(checkpoints int) (n int) {
+		for range checkpoints {
+			w.step(t)
+			if _, err := s.Write(t.Context(), w, Beside{}); err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range shelf.wrote {
+				n += len(text)
+			}
 		}
-		return len(shelf.files[stateFile])
+		return n
 	}
-	first := size()
-	if first > 50<<10 {
-		t.Errorf("it has %d bytes", first)
-	}
-	const closed = 300
-	for range closed {
+	bytesOf(lastCompleted)
+	const some = 100 // so that the newest parts of the logs have every length
+	early := bytesOf(some)
+	for range 3000 {
 		w.step(t)
 	}
-	if grown := size() - first; grown > closed*16 {
-		t.Errorf("%d tasks that were done made it grow by %d bytes", closed, grown)
+	bytesOf(1)
+	if late := bytesOf(some); late > early+early/5 {
+		t.Errorf("%d checkpoints have %d bytes, and had %d at first", some, late, early)
 	}
+	if q := s.last.image.doc.Queue; q.Count != 3000+2*some+lastCompleted+1 || len(q.Completed) != lastCompleted || q.Completed[lastCompleted-1] != fmt.Sprint(q.Count+2) {
+		t.Errorf("%d are completed, the last %v", q.Count, q.Completed)
+	}
+	brings(t, s, w)
 }
 
 // stuttering is a folder whose writer is killed after each of its files, before it gets through.

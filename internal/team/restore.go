@@ -8,48 +8,102 @@ import (
 	"strings"
 )
 
-// AppendCheckpoint appends what a checkpoint keeps of the state, one JSON object without a line break, to buf: a snapshot without the ids of
-// commands and the places of messages, which mean nothing to another journal, and without the tasks that are completed or deleted. Those change no more, nearly, and are kept apart, so that
-// a checkpoint does not grow with what is done.
-func AppendCheckpoint(buf []byte, s *State) []byte {
-	kept := *s
-	kept.recent, kept.lastMail = recent{}, nil
-	kept.tasks = nil
-	for i := range s.tasks {
-		if s.tasks[i].Status.open() {
-			kept.tasks = append(kept.tasks, s.tasks[i])
-		}
-	}
-	return encode(&kept, false, buf)
+// Kept is what a checkpoint keeps of a state, in pieces of one JSON object each: what changes often apart from what seldom does. The ids of commands and the places of messages, which mean
+// nothing to another journal, are not in it, nor are the tasks that are completed or deleted: those change no more, nearly, and are kept by whoever
+// makes checkpoints, so that none grows with what is done.
+type Kept struct {
+	Team     string   // the state without what follows
+	Base     string   // what the project was
+	Members  []string // in the order in which they joined
+	Messages []Piece  // that somebody has not been given yet, in order
+	Tasks    []Piece  // that are open, in order
 }
 
-// DecodeCheckpoint reads the state of a team after the record seq, from what [AppendCheckpoint] wrote and the closed tasks, each as one JSON
-// object; of several of one id the last counts. The state keeps the texts, which must not change afterwards.
-func DecodeCheckpoint(seq int64, data string, closed []string) (*State, error) {
+// Piece is one of many, by its number.
+type Piece struct {
+	N    int64
+	JSON string
+}
+
+// Keep returns what a checkpoint keeps of the state.
+func Keep(s *State) Kept {
+	rest := *s
+	rest.team.Base, rest.recent, rest.lastMail, rest.members, rest.messages, rest.tasks = Base{}, recent{}, nil, nil, nil, nil
+	text := func(v fielder) string { return string(encode(v, false, nil)) }
+	k := Kept{Team: text(&rest), Base: text(&s.team.Base)}
+	for i := range s.members {
+		k.Members = append(k.Members, text(&s.members[i]))
+	}
+	for _, seq := range sortedSeqs(s.messages) {
+		k.Messages = append(k.Messages, Piece{seq, text(s.messages[seq])})
+	}
+	for i := range s.tasks {
+		if s.tasks[i].Status.open() {
+			k.Tasks = append(k.Tasks, Piece{int64(i + 1), text(&s.tasks[i])})
+		}
+	}
+	return k
+}
+
+// State reads the state of a team after the record seq. Closed are the closed tasks, each as one JSON object; of several of one id the last counts.
+// The state keeps the texts.
+func (k Kept) State(seq int64, closed []string) (*State, error) {
 	s := &State{seq: seq}
-	if err := decode(s, data); err != nil {
+	if err := decode(s, k.Team); err != nil {
+		return nil, fmt.Errorf("the team: %w", err)
+	}
+	if err := decode(&s.team.Base, k.Base); err != nil {
+		return nil, fmt.Errorf("what the project was: %w", err)
+	}
+	s.members, s.messages = make([]Member, len(k.Members)), make(map[int64]*Message, len(k.Messages))
+	for i, text := range k.Members {
+		if err := decode(&s.members[i], text); err != nil {
+			return nil, fmt.Errorf("a member: %w", err)
+		}
+	}
+	for _, p := range k.Messages {
+		m := &Message{}
+		if err := decode(m, p.JSON); err != nil {
+			return nil, fmt.Errorf("a message: %w", err)
+		}
+		s.messages[m.Seq] = m
+	}
+	var err error
+	if s.tasks, err = allTasks(k.Tasks, closed); err != nil {
 		return nil, err
 	}
-	all := slices.Clone(s.tasks)
-	open := make(map[string]bool, len(all))
-	for i := range all {
-		open[all[i].ID] = true
+	if err := s.derive(); err != nil {
+		return nil, err
 	}
-	last := map[string]int{}
-	for _, text := range closed {
+	return s, s.whole()
+}
+
+func allTasks(open []Piece, closed []string) ([]Task, error) {
+	var all []Task
+	at := map[string]int{}
+	add := func(text string, isOpen bool) error {
 		var t Task
 		if err := decode(&t, text); err != nil {
-			return nil, fmt.Errorf("a task: %w", err)
+			return fmt.Errorf("a task: %w", err)
 		}
-		if open[t.ID] { // it was closed, and is open again
-			continue
-		}
-		if i, again := last[t.ID]; again {
+		switch i, again := at[t.ID]; {
+		case !again:
+			at[t.ID] = len(all)
+			all = append(all, t)
+		case !isOpen && !all[i].Status.open(): // one that was closed and is open counts as open
 			all[i] = t
-			continue
 		}
-		last[t.ID] = len(all)
-		all = append(all, t)
+		return nil
+	}
+	for _, p := range open {
+		if err := add(p.JSON, true); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range closed {
+		if err := add(text, false); err != nil {
+			return nil, err
+		}
 	}
 	slices.SortFunc(all, func(a, b Task) int { return taskIndex(a.ID) - taskIndex(b.ID) })
 	for i := range all {
@@ -57,11 +111,7 @@ func DecodeCheckpoint(seq int64, data string, closed []string) (*State, error) {
 			return nil, fmt.Errorf("task %d is missing", i+1)
 		}
 	}
-	s.tasks = all
-	if err := s.derive(); err != nil {
-		return nil, err
-	}
-	return s, s.whole()
+	return all, nil
 }
 
 // whole checks that what things name is there: a snapshot that is wrong is made again from the history, a checkpoint is all there is.
@@ -99,7 +149,7 @@ const leap = 1000
 // RestoreTeam founds a journal anew from a checkpoint, because the one that the team had is lost. With its journal its hosts are gone: all
 // sessions end as when their host dies.
 type RestoreTeam struct {
-	From *State // as [DecodeCheckpoint] gives it; it is not changed
+	From *State // as [Kept.State] gives it; it is not changed
 	Dir  string // where the members work from now on; "" for where they did
 }
 
@@ -145,7 +195,7 @@ func (b *RestoreTeam) decide(d *decision) error {
 func (s *State) leapt() *TeamRestored {
 	e := &TeamRestored{Team: s.team, Members: slices.Clone(s.members), MessageSeq: s.messageSeq + leap, RequestSeq: s.requestSeq + leap,
 		Permissions: slices.Clone(s.permissions), Strikes: s.strikeList(), Tasks: slices.Clone(s.tasks)}
-	e.Team.LeadSession, e.Team.LeadMachine, e.Team.LeadSince, e.Team.LeadLost, e.Team.HeldAfter = "", "", 0, 0, 0 // who led went with the history
+	e.Team.LeadSession, e.Team.LeadSince, e.Team.LeadLost, e.Team.HeldAfter = "", 0, 0, 0 // who led went with the history
 	external := map[string]bool{}
 	for i := range e.Members {
 		m := &e.Members[i]

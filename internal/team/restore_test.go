@@ -2,20 +2,21 @@ package team
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// parted is the state as a checkpoint keeps it: its open part, and the tasks that are closed.
-func parted(s *State) (data string, closed []string) {
+// parted is the state as a checkpoint keeps it, and the tasks that are closed.
+func parted(s *State) (kept Kept, closed []string) {
 	for i := range s.tasks {
 		if !s.tasks[i].Status.open() {
 			closed = append(closed, string(encode(&s.tasks[i], true, nil)))
 		}
 	}
-	return string(AppendCheckpoint(nil, s)), closed
+	return Keep(s), closed
 }
 
 // TestRestoredIsAsItWas: a team that is restored from a checkpoint of any state is what it would be had all its hosts died, and counts on from numbers
@@ -29,9 +30,9 @@ func TestRestoredIsAsItWas(t *testing.T) {
 			}
 		}
 		data, closed := parted(s)
-		kept, err := DecodeCheckpoint(s.Seq(), data, closed)
+		kept, err := data.State(s.Seq(), closed)
 		if err != nil {
-			t.Fatalf("%v\n%s\n%v", err, data, closed)
+			t.Fatalf("%v\n%+v\n%v", err, data, closed)
 		}
 		same(t, "the checkpoint holds", kept, forgetful(t, s))
 
@@ -185,30 +186,39 @@ func TestDamagedCheckpoint(t *testing.T) {
 		s.Apply(d.Record)
 	}
 	data, closed := parted(s)
-	if _, err := DecodeCheckpoint(s.Seq(), data, closed); err != nil {
+	if _, err := data.State(s.Seq(), closed); err != nil {
 		t.Fatal(err)
 	}
-	without := func(from, to string) string {
-		if !strings.Contains(data, from) {
-			t.Fatalf("%s is not in %s", from, data)
+	changed := func(change func(*Kept)) Kept {
+		bad := data
+		bad.Members, bad.Tasks = slices.Clone(bad.Members), slices.Clone(bad.Tasks)
+		change(&bad)
+		return bad
+	}
+	replace := func(in *string, from, to string) {
+		if !strings.Contains(*in, from) {
+			t.Fatalf("%s is not in %s", from, *in)
 		}
-		return strings.Replace(data, from, to, 1)
+		*in = strings.Replace(*in, from, to, 1)
 	}
 	for name, c := range map[string]struct {
-		data   string
+		data   Kept
 		closed []string
 		says   string
 	}{
 		"a closed task is missing":  {data, nil, "task 1 is missing"},
 		"a closed task is none":     {data, []string{"{"}, "a task"},
-		"a message is missing":      {without(`"messages":[`, `"other":[`), closed, "is missing"},
-		"an open task is missing":   {without(`{"id":"3"`, `{"id":"4"`), closed, "task 3 is missing"},
-		"a member is there twice":   {without(`"name":"bob"`, `"name":"ann"`), closed, "two members"},
-		"the lead is not the first": {without(`"name":"lead"`, `"name":"bab"`), closed, "lead"},
-		"it is of a later version":  {without(`"v":1`, `"v":2`), closed, "newer"},
-		"it is cut off":             {data[:len(data)/2], closed, "not a valid"},
+		"a message is missing":      {changed(func(k *Kept) { k.Messages = nil }), closed, "is missing"},
+		"a message is none":         {changed(func(k *Kept) { k.Messages = []Piece{{1, "["}} }), closed, "a message"},
+		"an open task is missing":   {changed(func(k *Kept) { replace(&k.Tasks[1].JSON, `"id":"3"`, `"id":"4"`) }), closed, "task 3 is missing"},
+		"a member is there twice":   {changed(func(k *Kept) { replace(&k.Members[2], `"name":"bob"`, `"name":"ann"`) }), closed, "two members"},
+		"a member is none":          {changed(func(k *Kept) { k.Members[1] = "" }), closed, "a member"},
+		"the lead is not the first": {changed(func(k *Kept) { replace(&k.Members[0], `"name":"lead"`, `"name":"bab"`) }), closed, "lead"},
+		"it is of a later version":  {changed(func(k *Kept) { replace(&k.Team, `"v":1`, `"v":2`) }), closed, "newer"},
+		"it is cut off":             {changed(func(k *Kept) { k.Team = k.Team[:len(k.Team)/2] }), closed, "not a valid"},
+		"the project is cut off":    {changed(func(k *Kept) { k.Base = "{" }), closed, "what the project was"},
 	} {
-		if _, err := DecodeCheckpoint(s.Seq(), c.data, c.closed); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := c.data.State(s.Seq(), c.closed); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,0 +1,138 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+
+	"cadre/internal/team"
+)
+
+// version of the format. A checkpoint of another major version is refused.
+const version = "1.0"
+
+// Beside is what a checkpoint tells of a team that is not in its state.
+type Beside struct {
+	Heartbeats map[string]team.Time // when each member was last heard of
+	Commit     string               // the project's, last known to be good
+}
+
+// document is state.json: the team at a glance. It is as large as the team and what it has in hand, whatever it has done and however long its texts are; what a
+// team is restored from is in the logs and in the sheets that it names.
+type document struct {
+	Version       string            `json:"version"`
+	TeamID        string            `json:"team_id"`
+	TeamName      string            `json:"team_name"`
+	Sequence      int64             `json:"checkpoint_sequence"` // records of the team that it covers
+	History       string            `json:"history,omitempty"`   // of a team that was restored: which of its histories
+	Created       team.Time         `json:"created_utc_ms"`
+	Updated       team.Time         `json:"updated_utc_ms"`
+	LeadSession   string            `json:"lead_session_id"`
+	Status        team.TeamStatus   `json:"status"`
+	TeammateCount int               `json:"teammate_count"`
+	Teammates     []teammate        `json:"teammates"`
+	Queue         queue             `json:"task_queue"`
+	MailboxSeq    int64             `json:"mailbox_seq"`
+	Facts         map[string]string `json:"facts_checksums"`
+	Commit        string            `json:"git_commit_sha,omitempty"`
+	Logs          [2]logEnd         `json:"logs"`
+	Sheets        []sheet           `json:"restore_from"`
+}
+
+type teammate struct {
+	ID             string            `json:"id"`
+	Index          int               `json:"index"`
+	Agent          string            `json:"agent"`
+	Role           string            `json:"role"`
+	Quantum        string            `json:"quantum"` // which tasks it takes: its role, too
+	Status         team.MemberStatus `json:"status"`
+	Task           string            `json:"task_claimed"`
+	Context        int64             `json:"context_usage_percent"`
+	Heartbeat      team.Time         `json:"heartbeat_utc_ms"`
+	LastMessage    int64             `json:"last_message_seq"`
+	LastCheckpoint int64             `json:"last_checkpoint_seq"`
+}
+
+type queue struct {
+	Pending    []string `json:"pending"`
+	InProgress []claim  `json:"in_progress"`
+	Completed  []string `json:"completed"` // the last of them
+	Count      int      `json:"completed_count"`
+}
+
+type claim struct {
+	ID           string          `json:"id"`
+	Quantum      string          `json:"quantum"`
+	Subject      string          `json:"subject"`
+	Assignee     string          `json:"assigned_to"`
+	Dependencies []string        `json:"dependencies"`
+	Status       team.TaskStatus `json:"status"`
+	Created      team.Time       `json:"created_utc_ms"`
+	Description  string          `json:"description"`
+}
+
+// logEnd is how far a log belongs to a checkpoint.
+type logEnd struct {
+	Name  string `json:"name"`
+	Parts int    `json:"parts"` // older ones
+	Bytes int    `json:"bytes"` // of the newest
+	CRC   uint32 `json:"crc"`   // Castagnoli's, of these
+}
+
+// The logs, in the order in which a document has them.
+const (
+	mailbox = iota
+	tasks
+)
+
+var logs = [2]struct{ file, stem, ending string }{{"mailbox.log", "mailbox", ".log"}, {"tasks.jsonl", "tasks", ".jsonl"}}
+
+const stateFile = "state.json"
+
+// partFile is the name of the older part n, from 1, of a log.
+func partFile(log, n int) string {
+	return fmt.Sprintf("%s/%04d/%04d%s", logs[log].stem, (n-1)/partsPerFolder, n, logs[log].ending)
+}
+
+// image is a checkpoint, as far as the next one needs it.
+type image struct {
+	doc   document
+	tails [2][]byte           // the newest part of each log
+	from  map[string][32]byte // the sum of what each sheet was made from, where this process made it
+}
+
+// partsIn is how many older parts a state.json knows of a log.
+func partsIn(state []byte, log int) (int, error) {
+	var doc document
+	err := json.Unmarshal(state, &doc)
+	return doc.Logs[log].Parts, err
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// open reads the image from the files of a checkpoint. The tails may be longer than they were then.
+func open(state []byte, tails [2][]byte) (*image, error) {
+	i := &image{tails: tails}
+	if err := json.Unmarshal(state, &i.doc); err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", stateFile, err)
+	}
+	switch {
+	case i.doc.Version == "":
+		return nil, fmt.Errorf("%s is none of cadre's: it has no version", stateFile)
+	case i.doc.Version != version:
+		return nil, fmt.Errorf("%s has the version %q, and this cadre knows %s; update cadre", stateFile, i.doc.Version, version)
+	case i.doc.TeamID == "" || i.doc.Sequence <= 0:
+		return nil, fmt.Errorf("%s names no team and no record", stateFile)
+	}
+	for n := range logs {
+		end := i.doc.Logs[n]
+		if len(tails[n]) < end.Bytes || end.Bytes < 0 || end.Parts < 0 {
+			return nil, fmt.Errorf("%s has %d bytes and should have %d", logs[n].file, len(tails[n]), end.Bytes)
+		}
+		i.tails[n] = tails[n][:end.Bytes:end.Bytes]
+		if crc32.Checksum(i.tails[n], castagnoli) != end.CRC {
+			return nil, fmt.Errorf("%s was damaged or changed by hand: its checksum is not the one in %s", logs[n].file, stateFile)
+		}
+	}
+	return i, nil
+}
