@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"cadre/internal/pattern"
 )
@@ -12,28 +13,41 @@ import (
 // Mark stands where a likely secret was.
 const Mark = "[redacted]"
 
-const secretWord = `(?:token|secret|passw(?:or)?d|passphrase|api[ _-]?key|access[ _-]?key|private[ _-]?key|_key|_pwd|_auth|credentials?)`
+// secretWord is a word for a secret, and nameEnd what may follow it in the name of one: secret_access_key, tokenValue.
+const (
+	secretWord = `(?:token|secret|passw(?:or)?d|passphrase|(?:api|access|private|account|signing|encryption|master|client|service)[ _-]?key|_key|_pwd|_auth|credentials?)`
+	nameEnd    = `(?:[A-Za-z_]+|-[A-Za-z]+\b)*[0-9]?`
+	spokenIs   = `(?:["'\x60\]]|\s)*(?:is|was|:=|=>|[:=])?(?:["'\x60]|\s)*`
+)
 
 var (
 	// Secrets that are known by their own shape.
 	tokenShapes = pattern.Lazy(`\bsk-[A-Za-z0-9_-]{16,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}|` +
-		`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bAIza[A-Za-z0-9_-]{30,}|\bnpm_[A-Za-z0-9]{30,}|` +
+		`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}|\bAIza[A-Za-z0-9_-]{30,}|\bya29\.[A-Za-z0-9_-]{16,}|\bGOCSPX-[A-Za-z0-9_-]{20,}|\bnpm_[A-Za-z0-9]{30,}|` +
+		`\bpypi-[A-Za-z0-9_-]{30,}|\bhf_[A-Za-z0-9]{20,}|\bSG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}|\bdo[opr]_v1_[a-f0-9]{20,}|\bdckr_pat_[A-Za-z0-9_-]{20,}|\bshp(?:at|ca|pa|ss)_[A-Fa-f0-9]{20,}|\bwhsec_[A-Za-z0-9+/=]{16,}|` +
+		`\bhooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{16,}|\bdiscord(?:app)?\.com/api/webhooks/[0-9]+/[A-Za-z0-9_-]{16,}|` +
 		`\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)?`)
 	privateKeys  = pattern.Lazy(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`)
 	urlPasswords = pattern.Lazy(`(://[^\s/:@"']*:)([^\s/@"']+)(@)`)
 	// Secrets that are known by what stands before them.
 	headers     = pattern.Lazy(`(?i)(\bauthorization"?\s*[:=]\s*"?(?:(?:bearer|basic|token)\s+)?)([^\s"',;]{4,})()`)
+	cookies     = pattern.Lazy(`(?i)(\bcookie["']?\s*:\s*["']?)([^\s"'=;]+=[^"'\n]*)()`)
 	bearers     = pattern.Lazy(`(?i)(\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=-]{8,})()`)
+	users       = pattern.Lazy(`(\bcurl\b[^\n]*?\s(?:-u|--user)[\s=]*["']?[^\s:"']+:)([^\s"']+)()`)
 	assignments = pattern.Lazy(`(?i)(\b[A-Za-z0-9_.-]*` + secretWord + `=)("[^"\n]*"|'[^'\n]*'|[^\s"'&;|,)}=][^\s"'&;|,)}]*)()`)
-	spoken      = pattern.Lazy(`(?i)(` + secretWord + `(?:["'\x60\]]|\s)*(?:is|was|:=|=>|[:=])?(?:["'\x60]|\s)*)([^\s"'\x60,;)}\]]{6,})()`)
+	passwords   = pattern.Lazy(`(?i)((?:passw(?:or)?d|passphrase|_pwd)["']?[ \t]*[:=][ \t]*["']?)([^\s"',;]{4,})(["',;]|[ \t]*(?:$|\n))`)
+	spoken      = pattern.Lazy(`(?i)(` + secretWord + nameEnd + spokenIs + `)([^\s"'\x60,;)}\]]{6,})()`)
 	secretKeys  = pattern.Lazy(`(?i)(?:^|[_.-])(?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|key|pwd|auth|credentials?)$|[a-z](?:Token|Secret|Password|Key)$`)
 )
 
 // What every text has that a pattern can find something in, in lower case. Most texts have none of these.
 var (
-	shapeSigns  = []string{"sk-", "k_live_", "k_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "akia", "asia", "xox", "aiza", "npm_", "eyj"}
+	shapeSigns = []string{"sk-", "k_live_", "k_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "akia", "asia", "xox", "aiza", "npm_", "eyj", "xapp-", "ya29.", "gocspx-", "pypi-", "hf_", "sg.", "_v1_",
+		"dckr_pat_", "shpat_", "shpca_", "shppa_", "shpss_", "whsec_", "hooks.slack.com", "api/webhooks"}
 	wordSigns   = []string{"token", "secret", "passw", "passphrase", "key", "_pwd", "_auth", "credential"}
 	headerSigns = []string{"authorization"}
+	cookieSigns = []string{"cookie"}
+	userSigns   = []string{"curl"}
 	bearerSigns = []string{"bearer", "basic"}
 	keySigns    = []string{"-----begin"}
 	urlSigns    = []string{"://"}
@@ -46,7 +60,7 @@ func hasAny(low string, signs []string) bool {
 // suspicious reports whether [Redact] would look closer.
 func suspicious(text string) bool {
 	low := strings.ToLower(text)
-	for _, signs := range [][]string{shapeSigns, wordSigns, headerSigns, bearerSigns, keySigns, urlSigns} {
+	for _, signs := range [][]string{shapeSigns, wordSigns, headerSigns, cookieSigns, userSigns, bearerSigns, keySigns, urlSigns} {
 		if hasAny(low, signs) {
 			return true
 		}
@@ -69,6 +83,12 @@ func Redact(text string) string {
 	if hasAny(low, headerSigns) {
 		text = replace(text, headers(), func(v string) bool { return !reference(v) && random(v, 4) })
 	}
+	if hasAny(low, cookieSigns) {
+		text = replace(text, cookies(), func(v string) bool { return !strings.Contains(v, Mark) })
+	}
+	if hasAny(low, userSigns) {
+		text = replace(text, users(), func(v string) bool { return !reference(v) })
+	}
 	if hasAny(low, bearerSigns) {
 		text = replace(text, bearers(), func(v string) bool { return random(v, 8) })
 	}
@@ -76,30 +96,40 @@ func Redact(text string) string {
 		if strings.Contains(text, "=") {
 			text = replace(text, assignments(), func(v string) bool { return !reference(strings.Trim(v, `"'`)) })
 		}
+		text = replace(text, passwords(), func(v string) bool { return !reference(v) })
 		text = replace(text, spoken(), func(v string) bool { return !reference(v) && random(v, 7) })
 	}
 	return text
 }
 
 type expression interface {
-	FindAllStringSubmatchIndex(s string, n int) [][]int
+	FindStringSubmatchIndex(s string) []int
 }
 
-// replace puts the mark in the place of the second group of each match that is a secret.
+// replace puts the mark in the place of the second group of each match that is a secret. Behind a match that is none it looks on from its second byte: what was
+// taken for a value may be the name of one.
 func replace(text string, e expression, secret func(value string) bool) string {
 	var out strings.Builder
-	from := 0
-	for _, at := range e.FindAllStringSubmatchIndex(text, -1) {
-		if value := text[at[4]:at[5]]; value != Mark && secret(value) {
-			out.WriteString(text[from:at[4]])
-			out.WriteString(Mark)
-			from = at[5]
+	copied, from := 0, 0
+	for from < len(text) {
+		at := e.FindStringSubmatchIndex(text[from:])
+		if at == nil {
+			break
 		}
+		start, end := from+at[4], from+at[5]
+		if value := text[start:end]; value == Mark || !secret(value) {
+			_, size := utf8.DecodeRuneInString(text[from+at[0]:])
+			from += at[0] + size
+			continue
+		}
+		out.WriteString(text[copied:start])
+		out.WriteString(Mark)
+		copied, from = end, end
 	}
-	if from == 0 {
+	if copied == 0 {
 		return text
 	}
-	out.WriteString(text[from:])
+	out.WriteString(text[copied:])
 	return out.String()
 }
 
@@ -112,7 +142,7 @@ func reference(v string) bool {
 // signs or both cases between them.
 func random(v string, least int) bool {
 	v = strings.TrimRight(v, ".:!?")
-	if len(v) < least || strings.Count(v, "/") > 2 {
+	if len(v) < least {
 		return false
 	}
 	var lower, upper, digit, sign int
@@ -130,6 +160,9 @@ func random(v string, least int) bool {
 		case strings.IndexByte("!@#$%^&*+=~?", b) >= 0:
 			sign++
 		}
+	}
+	if folders := strings.Count(v, "/"); folders > 2 && !(len(v) >= 32 && upper > folders && digit > 1) { // a path, and not the base 64 of bytes
+		return false
 	}
 	mixed := digit+sign > 0 && lower+upper > 0 || lower > 0 && upper > 1 && len(v) >= 16 || digit >= 16
 	return mixed && len(seen) >= min(len(v)*2/5, 10)
@@ -217,6 +250,13 @@ func (r *redactor) text(from, to int) {
 	r.before = string(raw)
 	switch {
 	case r.foreign == 0 && slices.Contains(names, key):
+	case r.foreign == 0 && key == "env": // nobody can tell by its looks what is in one
+		r.replace(from, to, func(v string) string {
+			if name, value, ok := strings.Cut(v, "="); ok && value != "" {
+				return name + "=" + Mark
+			}
+			return v
+		})
 	case r.foreign > 0 && secretKeys().MatchString(key), flagOfSecret(before):
 		r.replace(from, to, func(v string) string {
 			if reference(v) {

@@ -14,6 +14,8 @@ import (
 var secrets = []string{
 	"sk-" + "ant-api03-Zx81kfQw0Lm2Np4Rs6Tv", "sk-" + "proj-abcdefghijklmnopqrstuv", "gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a", "github" + "_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz",
 	"gl" + "pat-abcdEFGH1234ijklMNOP", "AK" + "IAIOSFODNN7EXAMPLE", "xo" + "xb-123456789012-abcdefABCDEF", "AI" + "zaSyA1234567890abcdefghijklmnopqrstu", "np" + "m_abcdefghijklmnopqrstuvwxyz0123456789",
+	"hf" + "_AbCdEfGhIjKlMnOpQrStUvWxYz012345", "SG" + ".abcdefghijklmnopqrstuv.ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdefg", "ya" + "29.a0AfH6SMBxyz0123456789-abcdef",
+	"do" + "p_v1_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "hooks." + "slack.com/services/T00000000/B00000000/XXXXabcdefghijklmnop01", "xa" + "pp-1-A0123-456-abcdef0123456789",
 	"ey" + "JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLW9mLWl0",
 }
 
@@ -39,6 +41,21 @@ func TestRedact(t *testing.T) {
 		"postgres://ann:s3cr3t@db:5432/x":                 "postgres://ann:[redacted]@db:5432/x",
 		"a\n-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----\nb": "a\n[redacted]\nb",
 		"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz":                             "[redacted]",
+		"aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY":          "aws_secret_access_key = [redacted]",
+		"secret_access_key: wJ/lrX/tnFEM1/K7MDENG/bPxRfiCYEXAMPLEKEY":               "secret_access_key: [redacted]",
+		`{"access_token_secret": "Qx81kfw0Lm2Np4"}`:                                 `{"access_token_secret": "[redacted]"}`,
+		`{"SecretAccessKey": "Qx81kfw0Lm2Np4"}`:                                     `{"SecretAccessKey": "[redacted]"}`,
+		`SecretString: "Qx81kfw0Lm2Np4"`:                                            `SecretString: "[redacted]"`,
+		"token_value: Qx81kfw0Lm2Np4":                                               "token_value: [redacted]",
+		"AccountKey=Qx81kfw0Lm2Np4==;Endpoint=x":                                    "AccountKey=[redacted];Endpoint=x",
+		"the secret: password: Qx81kfw0":                                            "the secret: password: [redacted]",
+		"my token-9f8e7d6c5b4a is it":                                               "my token[redacted] is it",
+		"curl -s -u ann:hunter https://x.org":                                       "curl -s -u ann:[redacted] https://x.org",
+		"curl --user 'ann:hunter' x":                                                "curl --user 'ann:[redacted]' x",
+		"Cookie: session=abc; theme=dark":                                           "Cookie: [redacted]",
+		"Set-Cookie: id=a3f\nbody":                                                  "Set-Cookie: [redacted]\nbody",
+		"user: ann\npassword: hunterhunter\nhost: db":                               "user: ann\npassword: [redacted]\nhost: db",
+		`{"password": "hunterhunter", "n": 1}`:                                      `{"password": "[redacted]", "n": 1}`,
 	} {
 		if got := Redact(text); got != want {
 			t.Errorf("%q gives %q, not %q", text, got, want)
@@ -47,7 +64,8 @@ func TestRedact(t *testing.T) {
 	for _, text := range []string{
 		"", "Fix the token parser in lexer.go", "the secret: rotate it weekly", "TOKEN=$TOKEN make", "PASSWORD=${DB_PASSWORD}", "token: <your token>", "if token == other", "max_tokens=4096",
 		"bearer authentication is used", "task-abcdefghijklmnopqrst", "basic understanding", "https://example.org/a:b@c", "the monkey=1", "3f602cac25910858092307df6abec12a385b07f1", "password policy", "see internal/token/parser_test.go",
-		"skip the key exchange", "tokens are counted", "sort by primary key",
+		"skip the key exchange", "tokens are counted", "sort by primary key", "password: required for everybody", "curl -s https://example.org", "the cookie: a small file", "TOKEN_FILE=/run/secrets/ci", "see tokenizer2.go",
+		"docs/secrets/one/two/three.md2",
 	} {
 		if got := Redact(text); got != text {
 			t.Errorf("%q gives %q", text, got)
@@ -58,7 +76,7 @@ func TestRedact(t *testing.T) {
 func TestRedactJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"body":"PASSWORD=hunter2\n"}`:                                                  `{"body":"PASSWORD=[redacted]\n"}`,
-		`{"env":["A=b","MY_TOKEN=abc"]}`:                                                 `{"env":["A=b","MY_TOKEN=[redacted]"]}`,
+		`{"env":["A=b","NONE=","MY_TOKEN=abc"],"x":"A=b"}`:                               `{"env":["A=[redacted]","NONE=","MY_TOKEN=[redacted]"],"x":"A=b"}`,
 		`{"args":["--api-key","abc","--verbose"]}`:                                       `{"args":["--api-key","[redacted]","--verbose"]}`,
 		`{"metadata":{"api_token":"abc","n":1,"id":"` + secrets[0] + `"},"owner":"ann"}`: `{"metadata":{"api_token":"[redacted]","n":1,"id":"[redacted]"},"owner":"ann"}`,
 		`{"text":"\u0073k-abcdefghijklmnopqrstuv <&>"}`:                                  `{"text":"[redacted] <&>"}`,
@@ -75,7 +93,7 @@ func TestRedactJSON(t *testing.T) {
 func TestNoSecretIsKept(t *testing.T) {
 	w := newWork(t, "T1")
 	secret := secrets[0]
-	w.do(t, "lead", &team.SpawnMember{Name: "eve", Agent: "claude", Prompt: "Use " + secret, Env: []string{"API_TOKEN=topsecret", "PLAIN=x"}, Args: []string{"--token", "topsecret"}})
+	w.do(t, "lead", &team.SpawnMember{Name: "eve", Agent: "claude", Prompt: "Use " + secret, Env: []string{"API_TOKEN=topsecret", "PLAIN=hunterhunter", "EMPTY="}, Args: []string{"--token", "topsecret"}})
 	w.do(t, "lead", &team.CreateTask{Subject: "with " + secret, Description: secret, Run: "PASSWORD=topsecret make", Metadata: map[string]json.RawMessage{"token": json.RawMessage(`"topsecret"`)}})
 	w.do(t, "ann", &team.ClaimTask{Task: "3"})
 	w.do(t, "lead", &team.RejectByHook{Hook: "TaskCreated", Member: "ann", Task: "with " + secret, Feedback: secret})
@@ -88,7 +106,7 @@ func TestNoSecretIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range shelf.files {
-		if strings.Contains(string(text), secret[6:]) || strings.Contains(string(text), "topsecret") {
+		if strings.Contains(string(text), secret[6:]) || strings.Contains(string(text), "topsecret") || strings.Contains(string(text), "hunterhunter") {
 			t.Errorf("%s has it:\n%s", name, text)
 		}
 	}
@@ -97,7 +115,7 @@ func TestNoSecretIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	eve, _ := r.State.Member("eve")
-	if !reflect.DeepEqual(eve.Env, []string{"PLAIN=x"}) || eve.Prompt != "Use "+Mark || len(r.Redacted) != 2 || !strings.Contains(r.Redacted[0], "API_TOKEN of eve") {
+	if !reflect.DeepEqual(eve.Env, []string{"EMPTY="}) || eve.Prompt != "Use "+Mark || len(r.Redacted) != 3 || !strings.Contains(r.Redacted[0], "API_TOKEN of eve") {
 		t.Errorf("%+v\n%q", eve, r.Redacted)
 	}
 }

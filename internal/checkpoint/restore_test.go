@@ -99,7 +99,7 @@ func draw(t *rapid.T, w *work) {
 		func() team.Body {
 			return &team.ReceiveMessages{Member: name.Draw(t, "member"), Max: rapid.IntRange(0, 2).Draw(t, "most")}
 		},
-		func() team.Body { return &team.SpawnMember{Name: "cy", Agent: team.Shell, Env: []string{"A=b"}} },
+		func() team.Body { return &team.SpawnMember{Name: "cy", Agent: team.Shell, Env: []string{"A="}} },
 		func() team.Body { return &team.AttachMember{Member: name.Draw(t, "member")} },
 		func() team.Body {
 			return &team.ReportStarted{Member: name.Draw(t, "member"), Session: word.Draw(t, "session")[:1]}
