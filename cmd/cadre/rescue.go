@@ -140,7 +140,7 @@ func (a *app) reassignCommand() *cobra.Command {
 	var as string
 	c := &cobra.Command{
 		Use: "reassign [TEAM] TASK NAME", Short: "Give a task to another member, with what was done of it", Args: positional(2),
-		Long: "Give a task to another member. What the present owner saved of its work while there was no lead goes with it. A task that a\nliving member works on is taken from it only with --force.",
+		Long: "Give a task to another member. What the present owner has changed where it works, and said last, goes with it. A task that a\nliving member works on is taken from it only with --force.",
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
 			name, args, err := a.split(ctx, args, 2)
@@ -178,8 +178,11 @@ func (a *app) reassign(ctx context.Context, name, task, to, actor string, force 
 		if i >= 0 && found.Members[i].Life != resume.Offline && !force {
 			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s works on task %s%s; to take it from it: cadre reassign %s %s %s --force", t.Owner, task, perhaps(found.Members[i]), name, task, to)}
 		}
-		if err := a.keepSavedOf(ctx, d, dir, t.Owner); err != nil {
-			return err
+		if err := coord.KeepDone(ctx, d, dir, t); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			a.note(err.Error()) // the task is needed elsewhere all the same
 		}
 	}
 	if _, err := d.Do(ctx, team.Command{Actor: actor, Body: &team.UpdateTask{Task: task, Owner: &to}}); err != nil {

@@ -196,29 +196,15 @@ func (a *app) keepSaved(ctx context.Context, d *desk.Desk, dir string) error {
 	var members []team.Member
 	d.View(func(s *team.State) { members = s.Members() })
 	for _, m := range members {
-		if err := a.keepSavedOf(ctx, d, dir, m.Name); err != nil {
+		if _, _, err := coord.ReadSaved(dir, m.Name); err != nil {
+			a.note(fmt.Sprintf("what %s saved cannot be read and is passed over: %v", m.Name, err))
+			continue
+		}
+		if err := coord.KeepSaved(ctx, d, dir, m.Name); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (a *app) keepSavedOf(ctx context.Context, d *desk.Desk, dir, member string) error {
-	w, there, err := coord.ReadSaved(dir, member)
-	if err != nil {
-		a.note(fmt.Sprintf("what %s saved cannot be read and is passed over: %v", member, err))
-		return nil
-	}
-	if !there {
-		return nil
-	}
-	if w.Task != "" {
-		_, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.SaveWork{Task: w.Task, Saved: w.Saved()}})
-		if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.NotFound {
-			return err
-		}
-	}
-	return coord.ForgetSaved(dir, member)
 }
 
 // resumeByHand goes on with a team that its user leads by commands.

@@ -160,6 +160,9 @@ func Saved(w team.Saved) string {
 		}
 		fmt.Fprintf(&b, "What had been changed where it worked, at the last look%s:\n%s\n", against, quote(w.Diff))
 	}
+	if w.Note != "" {
+		fmt.Fprintf(&b, "%s\n", text(w.Note))
+	}
 	if w.Output != "" {
 		fmt.Fprintf(&b, "Its last words:\n%s\n", quote(w.Output))
 	}

@@ -5,19 +5,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"cadre/internal/proc"
 	"cadre/internal/team"
+	"cadre/internal/worktree"
 )
 
 // entry is a file that differs from HEAD, by its path from the top.
@@ -80,42 +77,7 @@ func (r *repository) within(path string, folders []string) bool {
 
 // digest is a checksum of what is there at the path, its kind with it; "" where there is nothing.
 func (r *repository) digest(ctx context.Context, e entry, most *int64) (string, error) {
-	path := filepath.Join(r.top, filepath.FromSlash(e.path))
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.New()
-	switch mode := info.Mode(); {
-	case mode.IsRegular():
-		if *most -= info.Size(); *most < 0 {
-			return "", errTooMuch
-		}
-		fmt.Fprintf(sum, "file %t\n", mode&0o111 != 0)
-		f, err := os.Open(path)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		if _, err := io.Copy(sum, f); err != nil {
-			return "", err
-		}
-	case mode&fs.ModeSymlink != 0:
-		to, err := os.Readlink(path)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(sum, "link %s", to)
-	case mode.IsDir():
-		head, _ := (&repository{procs: r.procs, top: path, patience: r.patience}).text(ctx, "rev-parse", "HEAD") // one that has none has none the next time too
-		fmt.Fprintf(sum, "repository %s", head)
-	default:
-		fmt.Fprintf(sum, "%s", mode.Type())
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return worktree.Digest(ctx, r.procs, filepath.Join(r.top, filepath.FromSlash(e.path)), most)
 }
 
 // committed is the digest of what HEAD has at the path, as it would be in the work tree.
@@ -154,8 +116,6 @@ func (r *repository) committed(ctx context.Context, path string) (string, error)
 
 // mostBytes is how much of what was not committed is read to know it again.
 const mostBytes = 2 << 30
-
-var errTooMuch = fmt.Errorf("the files that are not committed have more than %d MiB", mostBytes>>20)
 
 // facts are the files with their checksums.
 func (r *repository) facts(ctx context.Context, files []entry) ([]team.Fact, error) {

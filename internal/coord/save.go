@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"cadre/internal/desk"
+	"cadre/internal/proc"
 	"cadre/internal/team"
 	"cadre/internal/worktree"
 )
@@ -20,14 +23,33 @@ type SavedWork struct {
 	Task      string    `json:"task_claimed,omitempty"`
 	At        team.Time `json:"timestamp_utc_ms"`
 	LastGood  string    `json:"last_good_state,omitempty"` // the commit below the edits
-	FileEdits string    `json:"file_edits,omitempty"`      // as a patch
-	Files     []string  `json:"files,omitempty"`           // that it changes
+	FileEdits string    `json:"file_edits,omitempty"`      // as a patch, as far as it is short
+	Files     []string  `json:"files,omitempty"`           // that the whole patch changes
+	Patch     string    `json:"patch,omitempty"`           // the file with the whole patch, where that is more
+	Cut       []string  `json:"cut,omitempty"`             // files that are in that one only
+	Left      []string  `json:"left,omitempty"`            // files that are in none, and why
 	Output    string    `json:"last_output,omitempty"`
 }
 
 // Saved is what is kept of it with the task.
 func (w SavedWork) Saved() team.Saved {
-	return team.Saved{Member: w.Member, Commit: w.LastGood, Diff: w.FileEdits, Output: w.Output, At: w.At}
+	var note []string
+	if w.Patch != "" {
+		note = append(note, fmt.Sprintf("The patch above leaves out %s; the whole patch is in %s.", few(w.Cut), w.Patch))
+	}
+	if len(w.Left) > 0 {
+		note = append(note, "In no patch is "+few(w.Left)+".")
+	}
+	return team.Saved{Member: w.Member, Commit: w.LastGood, Diff: w.FileEdits, Note: strings.Join(note, "\n"), Output: w.Output, At: w.At}
+}
+
+// few names the first of many files.
+func few(files []string) string {
+	const most = 20
+	if len(files) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(files[:most], ", "), len(files)-most)
+	}
+	return strings.Join(files, ", ")
 }
 
 const savedSuffix = "_checkpoint.json"
@@ -53,23 +75,75 @@ func ForgetSaved(teamDir, member string) error {
 	return nil
 }
 
-// write puts the file in its place, whole or not at all, also when the machine dies.
 func (w SavedWork) write(teamDir string) error {
 	data, err := json.MarshalIndent(w, "", "  ")
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(teamDir, w.Member+savedSuffix)
+	return replace(filepath.Join(teamDir, w.Member+savedSuffix), append(data, '\n'))
+}
+
+// replace puts the file in its place, whole or not at all, also when the machine dies.
+func replace(path string, data []byte) error {
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(data, '\n'))
+	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(path+".new"))
 	}
 	return os.Rename(path+".new", path)
 }
+
+// patches is the folder with the patches that are too long for the history.
+const patches = "saved"
+
+// edits takes down what was changed in dir, as far as it may be a member's work: what is there as it was when the team was created is the person's. In a worktree
+// of its own all is the member's.
+func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.Base, teamDir, dir string, own bool) error {
+	before := map[string]string{}
+	if !own {
+		if base.Unknown != "" {
+			w.Left = []string{"what was changed in " + dir + " (nobody knows what was there before the team was: " + base.Unknown + ")"}
+			return nil
+		}
+		for _, f := range base.Dirty {
+			before[filepath.Join(base.Top, filepath.FromSlash(f.Path))] = f.SHA256
+		}
+	}
+	most := int64(digested)
+	e, err := worktree.Diff(ctx, procs, dir, func(path string) bool {
+		was, known := before[path]
+		if !known {
+			return false
+		}
+		now, err := worktree.Digest(ctx, procs, path, &most)
+		return err != nil || now == was
+	})
+	w.LastGood, w.Files, w.Left = e.Commit, e.Files, e.Left
+	if err != nil {
+		return err
+	}
+	if w.FileEdits, w.Cut = e.Brief(team.MaxDiff); len(w.Cut) == 0 {
+		return nil
+	}
+	path := filepath.Join(teamDir, patches, w.Member+".patch")
+	if w.Task != "" {
+		path = filepath.Join(teamDir, patches, w.Task+"-"+w.Member+".patch")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := replace(path, e.Patch); err != nil {
+		return err
+	}
+	w.Patch = path
+	return nil
+}
+
+// digested is how much is read to know the person's files again.
+const digested = 256 << 20
 
 // save writes down what the member has done of its task.
 func (s *seat) save(ctx context.Context) (SavedWork, error) {
@@ -80,15 +154,64 @@ func (s *seat) save(ctx context.Context) (SavedWork, error) {
 	if held := s.held(); len(held) > 0 {
 		w.Task = held[0].ID
 	}
-	var err error
-	if w.LastGood, w.FileEdits, err = worktree.Diff(ctx, s.host.Procs, s.dir); err != nil {
+	t := s.host.Desk.Team()
+	if err := w.edits(ctx, s.host.Procs, t.Base, s.host.teamDir(), s.dir, s.dir != t.Dir); err != nil {
 		if ctx.Err() != nil {
 			return w, err
 		}
 		s.host.Log("the changes of " + s.member + " cannot be told: " + err.Error())
 	}
-	w.Files, _ = worktree.Changed(ctx, s.host.Procs, s.dir) // for people; the patch says it too
 	return w, w.write(s.host.teamDir())
+}
+
+// KeepSaved keeps with its task what a member saved while there was no lead. It is for a process that is no host of it, where none is there to do so.
+func KeepSaved(ctx context.Context, d *desk.Desk, teamDir, member string) error {
+	w, there, err := ReadSaved(teamDir, member)
+	if err != nil || !there {
+		return err
+	}
+	return w.keep(ctx, d, teamDir)
+}
+
+// KeepDone keeps with the task what the member that holds it has done of it: what is changed where it works, and the last that it said. It is for a process that
+// is no host of it, before the task is taken away: the member may be dead, or know nothing of it.
+func KeepDone(ctx context.Context, d *desk.Desk, teamDir string, task team.Task) error {
+	m := team.Member{}
+	d.View(func(s *team.State) { m, _ = s.Member(task.Owner) })
+	t := d.Team()
+	w := SavedWork{Member: m.Name, Task: task.ID, At: desk.Now(), Output: m.Summary}
+	if before, there, err := ReadSaved(teamDir, m.Name); err == nil && there && before.Task == task.ID {
+		w.Output = before.Output
+	}
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	dir, own := t.Dir, false
+	if m.Isolation == team.Worktree {
+		dir, own = filepath.Join(teamDir, worktrees, m.Name), true
+	}
+	if err := w.edits(ctx, procs, t.Base, teamDir, dir, own); err != nil {
+		return fmt.Errorf("what %s has done of task %s cannot be told: %w", m.Name, task.ID, err)
+	}
+	return w.keep(ctx, d, teamDir)
+}
+
+// keep records the work, by the user's order. A file with what is somebody else's by now stays as it is.
+func (w SavedWork) keep(ctx context.Context, d *desk.Desk, teamDir string) error {
+	if w.Task != "" {
+		_, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.SaveWork{Task: w.Task, Saved: w.Saved()}})
+		if code := team.CodeOf(err); code == team.Conflict {
+			var t team.Task
+			if d.View(func(s *team.State) { t, _ = s.Task(w.Task) }); t.Status != team.Completed {
+				return nil
+			}
+		} else if err != nil && code != team.NotFound {
+			return err
+		}
+	}
+	return ForgetSaved(teamDir, w.Member)
 }
 
 // saveAlone saves the member's work again and again for as long as there is no lead. When there is one, it is kept with the task.

@@ -234,6 +234,7 @@ type Saved struct {
 	Member string
 	Commit string // the last commit below its changes
 	Diff   string // of its changes against that
+	Note   string // what is not in the diff, and where it is
 	Output string // what it said or its command printed last
 	At     Time
 }
@@ -272,8 +273,8 @@ func (b *SaveWork) decide(d *decision) error {
 		return err
 	}
 	saved := b.Saved
-	saved.Diff, saved.Output = clipTo(saved.Diff, MaxDiff), clipTo(saved.Output, MaxOutput)
-	if strings.TrimSpace(saved.Diff+saved.Output) == "" || t.Saved == saved {
+	saved.Diff, saved.Note, saved.Output = clipTo(saved.Diff, MaxDiff), clipTo(saved.Note, MaxOutput), clipTo(saved.Output, MaxOutput)
+	if strings.TrimSpace(saved.Diff+saved.Note+saved.Output) == "" || t.Saved == saved {
 		return nil
 	}
 	d.emit(&WorkSaved{Task: t.ID, Saved: saved})

@@ -86,6 +86,7 @@ func (s *Saved) fields(c *coder) {
 	c.str("member", &s.Member)
 	c.str("commit", &s.Commit)
 	c.str("diff", &s.Diff)
+	c.str("note", &s.Note)
 	c.str("output", &s.Output)
 	c.int("at", (*int64)(&s.At))
 }

@@ -113,61 +113,6 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 	return work, nil
 }
 
-// Changed returns the files below dir that differ from the last commit, in git's order.
-func Changed(ctx context.Context, procs *proc.Register, dir string) ([]string, error) {
-	out, err := git{procs: procs, dir: dir}.run(ctx, "status", "--porcelain", "--no-renames", "--", ".")
-	if err != nil || out == "" {
-		return nil, err
-	}
-	var files []string
-	for line := range strings.SplitSeq(out, "\n") {
-		if _, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			files = append(files, strings.TrimSpace(name))
-		}
-	}
-	return files, nil
-}
-
-// Diff returns the last commit, and what differs from it below dir, new files among it, as a patch that git apply takes. It touches neither the work tree nor
-// the index. Outside a repository both are "".
-func Diff(ctx context.Context, procs *proc.Register, dir string) (commit, patch string, err error) {
-	g := git{procs: procs, dir: dir}
-	inside, err := g.run(ctx, "rev-parse", "--is-inside-work-tree")
-	if err != nil || inside != "true" {
-		return "", "", nil
-	}
-	base := "HEAD"
-	if commit, err = g.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
-		commit = ""
-		if base, err = g.run(ctx, "hash-object", "-t", "tree", "/dev/null"); err != nil { // the empty tree
-			return "", "", err
-		}
-	}
-	index, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
-	if err != nil {
-		return commit, "", err
-	}
-	scratch, err := os.MkdirTemp("", "cadre-index-")
-	if err != nil {
-		return commit, "", err
-	}
-	defer os.RemoveAll(scratch)
-	copied := filepath.Join(scratch, "index")
-	if data, err := os.ReadFile(index); err == nil { // what is known of the files spares reading them all
-		if err := os.WriteFile(copied, data, 0o600); err != nil {
-			return commit, "", err
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return commit, "", err
-	}
-	g.env = []string{"GIT_INDEX_FILE=" + copied}
-	if _, err := g.run(ctx, "add", "--intent-to-add", "--", "."); err != nil { // new files, without storing what is in them
-		return commit, "", err
-	}
-	patch, err = g.output(ctx, "diff", "--no-ext-diff", "--no-textconv", "--relative", base, "--", ".")
-	return commit, patch, err
-}
-
 // Head is the commit that is checked out in dir; "" where there is none.
 func Head(ctx context.Context, procs *proc.Register, dir string) string {
 	commit, err := git{procs: procs, dir: dir}.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")

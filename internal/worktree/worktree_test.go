@@ -405,58 +405,6 @@ func TestNoWorktreeAnyMore(t *testing.T) {
 	}
 }
 
-func TestDiff(t *testing.T) {
-	t.Parallel()
-	r := newRepository(t)
-	diff := func(dir string) (string, string) {
-		t.Helper()
-		commit, patch, err := worktree.Diff(r.ctx, r.procs, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return commit, patch
-	}
-	if commit, patch := diff(t.TempDir()); commit != "" || patch != "" {
-		t.Errorf("outside a repository: %q, %q", commit, patch)
-	}
-	r.write(r.place.Repo, "first", "one\n")
-	if commit, patch := diff(r.place.Repo); commit != "" || !strings.Contains(patch, "+one") {
-		t.Errorf("before the first commit: %q, %q", commit, patch)
-	}
-	r.commit("a/old", "one\n\n")
-	head := r.git("rev-parse", "HEAD")
-	if commit, patch := diff(r.place.Repo); commit != head || patch != "" {
-		t.Errorf("nothing was changed: %q, %q", commit, patch)
-	}
-	r.write(r.place.Repo, "a/old", "zero\none\n\n")
-	r.write(r.place.Repo, "a/new", "two \n")
-	r.write(r.place.Repo, "staged", "three\n")
-	r.git("add", "staged")
-	before := r.git("status", "--porcelain")
-	index, err := os.ReadFile(filepath.Join(r.place.Repo, ".git", "index"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, patch := diff(r.place.Repo)
-	if after := r.git("status", "--porcelain"); after != before {
-		t.Errorf("the state of the work tree was\n%s\nand is\n%s", before, after)
-	}
-	r.git("clone", "-q", ".", "../copy")
-	r.write(filepath.Dir(r.place.Repo), "patch", patch)
-	r.git("-C", "../copy", "apply", "../patch")
-	for name, want := range map[string]string{"a/old": "zero\none\n\n", "a/new": "two \n", "staged": "three\n"} {
-		if got, err := os.ReadFile(filepath.Join(r.place.Repo, "..", "copy", name)); string(got) != want {
-			t.Errorf("%s is %q after the patch, %v:\n%s", name, got, err, patch)
-		}
-	}
-	if now, err := os.ReadFile(filepath.Join(r.place.Repo, ".git", "index")); err != nil || len(now) != len(index) {
-		t.Errorf("the index has %d bytes, and had %d; %v", len(now), len(index), err)
-	}
-	if _, patch := diff(filepath.Join(r.place.Repo, "a")); strings.Contains(patch, "staged") || !strings.Contains(patch, "b/new") {
-		t.Errorf("below a folder:\n%s", patch)
-	}
-}
-
 // What is in the way of a merge is told, and neither the work tree nor the index changes.
 func TestInTheWay(t *testing.T) {
 	t.Parallel()

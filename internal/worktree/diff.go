@@ -1,0 +1,220 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"cadre/internal/proc"
+)
+
+// Limits of a patch, in bytes of the files before and after. What is larger stays where it is, and is named.
+const (
+	maxFile  = 1 << 20
+	maxPatch = 16 << 20
+)
+
+// Changed returns the files below dir that differ from the last commit, in git's order.
+func Changed(ctx context.Context, procs *proc.Register, dir string) ([]string, error) {
+	out, err := git{procs: procs, dir: dir}.run(ctx, "status", "--porcelain", "--no-renames", "--", ".")
+	if err != nil || out == "" {
+		return nil, err
+	}
+	var files []string
+	for line := range strings.SplitSeq(out, "\n") {
+		if _, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			files = append(files, strings.TrimSpace(name))
+		}
+	}
+	return files, nil
+}
+
+// Edits are what was changed in a directory since the last commit.
+type Edits struct {
+	Commit string   // the last one; "" before the first
+	Files  []string // that the patch changes, by their paths from the directory
+	Patch  []byte   // of whole files, new ones and binary ones among them, as git apply takes it
+	Left   []string // what is not in the patch because it is large, or a repository of its own: paths, each with the reason
+}
+
+// Diff returns what differs from the last commit below dir, but for files that are not to be told of: their absolute paths, in the form that git gives to the top of
+// the work tree, are what except is asked about. It touches neither the work tree nor the index. Outside a repository there is nothing.
+func Diff(ctx context.Context, procs *proc.Register, dir string, except func(path string) bool) (Edits, error) {
+	g := git{procs: procs, dir: dir}
+	inside, err := g.run(ctx, "rev-parse", "--is-inside-work-tree")
+	if err != nil || inside != "true" {
+		return Edits{}, ctx.Err()
+	}
+	var e Edits
+	base := "HEAD"
+	if e.Commit, err = g.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+		e.Commit = ""
+		if base, err = g.run(ctx, "hash-object", "-t", "tree", "/dev/null"); err != nil { // the empty tree
+			return e, err
+		}
+	}
+	done, err := g.ownIndex(ctx)
+	if err != nil {
+		return e, err
+	}
+	defer done()
+	files, err := g.differing(ctx, base)
+	if err != nil {
+		return e, err
+	}
+	var fresh bytes.Buffer
+	room := int64(maxPatch)
+	for _, f := range files {
+		size := f.old + f.size
+		switch {
+		case except(f.absolute):
+			continue
+		case f.repository:
+			e.Left = append(e.Left, f.path+" (a repository of its own)")
+			continue
+		case f.old > maxFile || f.size > maxFile || size > room:
+			e.Left = append(e.Left, fmt.Sprintf("%s (%d KB)", f.path, max(f.old, f.size)>>10))
+			continue
+		}
+		room -= size
+		e.Files = append(e.Files, f.path)
+		if f.untracked {
+			fresh.WriteString(f.path + "\x00")
+		}
+	}
+	if fresh.Len() > 0 { // without storing what is in them
+		if _, err := g.bytes(ctx, fresh.Bytes(), "add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+			return e, err
+		}
+	}
+	for some := range slices.Chunk(e.Files, 200) { // more might be too long for a command
+		part, err := g.bytes(ctx, nil, append([]string{"diff", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--relative", base, "--"}, some...)...)
+		if err != nil {
+			return e, err
+		}
+		e.Patch = append(e.Patch, part...)
+	}
+	return e, nil
+}
+
+// ownIndex gives g an index that is a copy of the work tree's, until done is called: what is known of the files spares reading them all.
+func (g *git) ownIndex(ctx context.Context) (done func(), err error) {
+	index, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
+	if err != nil {
+		return nil, err
+	}
+	scratch, err := os.MkdirTemp("", "cadre-index-")
+	if err != nil {
+		return nil, err
+	}
+	copied := filepath.Join(scratch, "index")
+	data, err := os.ReadFile(index)
+	if err == nil {
+		err = os.WriteFile(copied, data, 0o600)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(err, os.RemoveAll(scratch))
+	}
+	g.env = []string{"GIT_INDEX_FILE=" + copied, "GIT_LITERAL_PATHSPECS=1"}
+	return func() { os.RemoveAll(scratch) }, nil
+}
+
+// differs is a file that is not as it is in the last commit.
+type differs struct {
+	path, absolute        string
+	old, size             int64 // bytes then and now; 0 for what is none, or no file
+	untracked, repository bool
+}
+
+// differing returns what differs from base below the directory of g, but for what git ignores.
+func (g git) differing(ctx context.Context, base string) ([]differs, error) {
+	place, err := g.output(ctx, "rev-parse", "--show-toplevel", "--show-prefix")
+	if err != nil {
+		return nil, err
+	}
+	top, prefix, _ := strings.Cut(strings.TrimSuffix(place, "\n"), "\n")
+	changed, err := g.bytes(ctx, nil, "diff", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty", "--relative", base, "--", ".")
+	if err != nil {
+		return nil, err
+	}
+	others, err := g.bytes(ctx, nil, "ls-files", "-z", "--others", "--exclude-standard", "--", ".")
+	if err != nil {
+		return nil, err
+	}
+	var all []differs
+	var blobs bytes.Buffer // of what is in the base
+	var of []int
+	seen := map[string]bool{}
+	add := func(path string, untracked bool) {
+		d := differs{path: path, absolute: filepath.Join(top, filepath.FromSlash(prefix), filepath.FromSlash(path)), untracked: untracked, repository: strings.HasSuffix(path, "/")}
+		if info, err := os.Lstat(d.absolute); err == nil && info.Mode().IsRegular() {
+			d.size = info.Size()
+		}
+		all = append(all, d)
+	}
+	fields := strings.Split(string(changed), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 { // ":100644 100644 ID ID M", path
+		was := strings.Fields(fields[i])
+		if path := fields[i+1]; len(was) == 5 && !seen[path] {
+			seen[path] = true
+			if mode := was[0]; mode == ":100644" || mode == ":100755" {
+				blobs.WriteString(was[2] + "\n")
+				of = append(of, len(all))
+			}
+			add(path, false)
+		}
+	}
+	for path := range strings.SplitSeq(string(others), "\x00") {
+		if path != "" && !seen[path] {
+			add(path, true)
+		}
+	}
+	if len(of) == 0 {
+		return all, nil
+	}
+	sizes, err := g.bytes(ctx, blobs.Bytes(), "cat-file", "--batch-check=%(objectsize)")
+	if err != nil {
+		return nil, err
+	}
+	for i, line := range strings.Split(strings.TrimSpace(string(sizes)), "\n") {
+		if i < len(of) {
+			fmt.Sscan(line, &all[of[i]].old) // one that is missing is told by the diff
+		}
+	}
+	return all, nil
+}
+
+// bytes returns what the command printed, however much, as it is.
+func (g git) bytes(ctx context.Context, input []byte, args ...string) ([]byte, error) {
+	var out bytes.Buffer
+	_, err := g.exec(ctx, input, &out, args)
+	return out.Bytes(), err
+}
+
+// Brief returns as much of the patch as has at most so many bytes: of whole files, and no binary ones, which tell a reader nothing. Cut names the files that
+// are not in it.
+func (e Edits) Brief(most int) (patch string, cut []string) {
+	const head = "diff --git "
+	rest := string(e.Patch)
+	for rest != "" {
+		one := rest
+		if next := strings.Index(rest[1:], "\n"+head); next >= 0 {
+			one = rest[:next+2]
+		}
+		rest = rest[len(one):]
+		if len(patch)+len(one) <= most && utf8.ValidString(one) && !strings.Contains(one, "\nGIT binary patch\n") {
+			patch += one
+			continue
+		}
+		line, _, _ := strings.Cut(strings.TrimPrefix(one, head), "\n") // a/path b/path, or both quoted
+		cut = append(cut, line[max(strings.LastIndex(line, " b/")+3, strings.LastIndex(line, ` "b/`)+4):])
+	}
+	return patch, cut
+}
