@@ -19,7 +19,7 @@ import (
 )
 
 // soon are periods that a test can wait for. A lead that is kept from its work by other tests for as long as leadLost is lost, and back at its next beat.
-const soon = "beat=200ms,offline=2s,leadLost=1500ms,undelivered=1s,stale=1h"
+const soon = "beat=200ms,checkpoint=200ms,offline=2s,leadLost=1500ms,undelivered=1s,stale=1h"
 
 // order checks that the words come in that order, each behind the one before.
 func order(t *testing.T, text string, words ...string) {

@@ -309,7 +309,7 @@ func orphans(t *testing.T, agent, liveness string, script agenttest.Script, agen
 func TestZombie(t *testing.T) {
 	for _, agent := range []string{"claude", "codex"} {
 		t.Run(agent, func(t *testing.T) {
-			s := orphans(t, agent, "beat=300ms,leadLost=2s", complete)
+			s := orphans(t, agent, "beat=300ms,checkpoint=300ms,leadLost=2s", complete)
 			var first savedWork
 			s.waitFor("its work is saved", func() (there bool) { first, there = s.saved("ann"); return there })
 			head := s.gitSays("rev-parse", "HEAD")
@@ -355,7 +355,7 @@ func TestZombie(t *testing.T) {
 func TestZombieRests(t *testing.T) {
 	for _, c := range []struct{ agent, heir string }{{"codex", "claude"}, {"claude", "codex"}} {
 		t.Run(c.agent+" to "+c.heir, func(t *testing.T) {
-			s := orphans(t, c.agent, "beat=300ms,leadLost=2s,zombie=5s", complete, c.heir)
+			s := orphans(t, c.agent, "beat=300ms,checkpoint=300ms,leadLost=2s,zombie=5s", complete, c.heir)
 			s.must("spawn", "demo", "bob", "--agent", c.heir)
 			s.waitFor("the task is on the list", func() bool { return s.task("1").Status == team.Pending })
 			s.waitFor("no session is left", func() bool { return len(s.processes()) == 0 })
@@ -405,7 +405,7 @@ func TestZombieThatWaits(t *testing.T) {
 		}
 		return agenttest.Say("I wait for the approval.")
 	}, "claude")
-	s.must("create", "demo", "--permission-mode", "bypassPermissions", "--liveness", "beat=300ms,leadLost=2s,blocked=2s")
+	s.must("create", "demo", "--permission-mode", "bypassPermissions", "--liveness", "beat=300ms,checkpoint=300ms,leadLost=2s,blocked=2s")
 	s.must("spawn", "demo", "ann", "--agent", "claude", "--plan-approval")
 	lead := s.mcp("mcp", "--team", "demo")
 	s.must("task", "add", "demo", "Write it", "--owner", "ann")

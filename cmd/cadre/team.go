@@ -74,7 +74,7 @@ func (a *app) createCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&body.Permissions.Allow, "allow", nil, "what needs no asking, for example 'Bash(go test:*)'; may be repeated")
 	c.Flags().StringVar(&body.Permissions.Policy, "policy", "", "who settles what no rule does: user, lead, allow or deny")
 	c.Flags().Int64Var(&body.Budget.Tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")
-	c.Flags().StringToStringVar(&liveness, "liveness", nil, "what silence means, for example beat=30s,offline=10m,leadLost=5m,zombie=30m,blocked=10m,undelivered=5m,stale=30m, which are the defaults")
+	c.Flags().StringToStringVar(&liveness, "liveness", nil, "what silence means, for example beat=30s,offline=10m,leadLost=5m,zombie=30m,blocked=10m,undelivered=5m,stale=30m,checkpoint=30s, which are the defaults")
 	c.Flags().StringArrayVar(&facts, "fact", nil, "NAME=PATH, or PATH: a file that everybody relies on; may be repeated")
 	c.Flags().StringArrayVar(&checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre consolidate commits; may be repeated")
 	return c
@@ -82,7 +82,7 @@ func (a *app) createCommand() *cobra.Command {
 
 // timing reads the periods of --liveness.
 func timing(periods map[string]string) (t team.Timing, err error) {
-	known := map[string]*int64{"beat": &t.Beat, "offline": &t.Offline, "leadLost": &t.LeadLost, "zombie": &t.Zombie, "blocked": &t.Blocked, "undelivered": &t.Undelivered, "stale": &t.Stale}
+	known := map[string]*int64{"beat": &t.Beat, "offline": &t.Offline, "leadLost": &t.LeadLost, "zombie": &t.Zombie, "blocked": &t.Blocked, "undelivered": &t.Undelivered, "stale": &t.Stale, "checkpoint": &t.Checkpoint}
 	for _, name := range slices.Sorted(maps.Keys(periods)) {
 		to := known[name]
 		if to == nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // quick is a timing at which a test need not wait.
-var quick = team.Timing{Beat: 20, Offline: 400, LeadLost: 200, Zombie: 600000, Blocked: 300, Undelivered: 300, Stale: 400}
+var quick = team.Timing{Beat: 20, Offline: 400, LeadLost: 200, Zombie: 600000, Blocked: 300, Undelivered: 300, Stale: 400, Checkpoint: 20}
 
 // newTimedStage is a team of that timing in a repository with one commit, led by the session L1.
 func newTimedStage(t *testing.T, timing team.Timing, bodies ...team.Body) (*stage, string) {

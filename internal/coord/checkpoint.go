@@ -22,7 +22,12 @@ const (
 	lastCheckpoint = 10 * time.Second
 )
 
-// keeper makes the checkpoints of a host's team: soon after a task was completed, after ten messages, and each half a minute in which anything happened.
+// checkpoints is the time between two checkpoints of a team in which something happens.
+func checkpoints(t team.Team) time.Duration {
+	return time.Duration(t.Timing.OrDefaults().Checkpoint) * time.Millisecond
+}
+
+// keeper makes the checkpoints of a host's team: soon after a task was completed, after ten messages, and after each period, half a minute, in which anything happened.
 type keeper struct {
 	host  *Host
 	store *checkpoint.Store
@@ -99,7 +104,7 @@ func (k *keeper) look(ctx context.Context) {
 			k.due = at
 		}
 	}
-	every := time.Duration(k.host.Desk.Team().Timing.OrDefaults().Beat) * time.Millisecond
+	every := checkpoints(k.host.Desk.Team())
 	for r, err := range k.host.Desk.Read(ctx, k.seen) {
 		if err != nil {
 			return
@@ -136,7 +141,7 @@ func (k *keeper) write(ctx context.Context) {
 		h.Log(err.Error())
 	}
 	if err != nil && !errors.Is(err, checkpoint.ErrForked) && !errors.Is(err, checkpoint.ErrTaken) {
-		k.due = time.Now().Add(time.Duration(h.Desk.Team().Timing.OrDefaults().Beat) * time.Millisecond)
+		k.due = time.Now().Add(checkpoints(h.Desk.Team()))
 	}
 }
 

@@ -60,10 +60,11 @@ func (p *project) untilCovered(seq int64) {
 	}
 }
 
-// keeping starts a host that makes checkpoints each so many milliseconds in which anything happened; 0 for the half minute that is usual, which no test waits for.
-func keeping(t *testing.T, p *project, beat int64) (*stage, *host) {
+// keeping starts a host that makes checkpoints each so many milliseconds in which anything happened; 0 for the half minute that is usual, which no test
+// waits for. Signs of life come at their own pace, which is slower here.
+func keeping(t *testing.T, p *project, every int64) (*stage, *host) {
 	t.Helper()
-	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Timing: team.Timing{Beat: beat}}, spawn("ann"), &team.CreateTask{Subject: "look"})
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Timing: team.Timing{Beat: 600_000, Offline: 1_200_000, LeadLost: 1_200_000, Checkpoint: every}}, spawn("ann"), &team.CreateTask{Subject: "look"})
 	h := s.start("h1", scripted(obedient), func(o *coord.Options) { o.Checkpoints = true })
 	s.untilStatus("ann", team.Idle)
 	p.untilCovered(1) // of its start

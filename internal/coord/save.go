@@ -221,7 +221,7 @@ func (s *seat) saveAlone(ctx context.Context) {
 		var every time.Duration
 		s.host.Desk.View(func(st *team.State) {
 			alone = st.Zombie(s.member)
-			every = time.Duration(st.Team().Timing.OrDefaults().Beat) * time.Millisecond
+			every = checkpoints(st.Team())
 		})
 		w, err := s.save(ctx)
 		if err != nil && ctx.Err() == nil {

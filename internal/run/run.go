@@ -249,7 +249,7 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 // timing is what the file says of liveness, for the core.
 func timing(l teamfile.Liveness) team.Timing {
 	return team.Timing{Beat: l.Beat.Milliseconds(), Offline: l.Offline.Milliseconds(), LeadLost: l.LeadLost.Milliseconds(), Zombie: l.Zombie.Milliseconds(),
-		Blocked: l.Blocked.Milliseconds(), Undelivered: l.Undelivered.Milliseconds(), Stale: l.Stale.Milliseconds()}
+		Blocked: l.Blocked.Milliseconds(), Undelivered: l.Undelivered.Milliseconds(), Stale: l.Stale.Milliseconds(), Checkpoint: l.Checkpoint.Milliseconds()}
 }
 
 // work runs the sessions and leads until nothing more can happen.

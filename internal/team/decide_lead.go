@@ -16,6 +16,7 @@ type Timing struct {
 	Blocked     int64 // how long a blocked teammate keeps its task without a lead; 0 for 10 min
 	Undelivered int64 // how long a message waits before the lead is told of it; 0 for 5 min
 	Stale       int64 // silence after which another session may take the lead; 0 for 30 min
+	Checkpoint  int64 // between two checkpoints of a team in which anything happens, and of a teammate's work without a lead; 0 for 30 s
 }
 
 const second = 1000
@@ -27,7 +28,7 @@ func (t Timing) OrDefaults() Timing {
 		usual int64
 	}{
 		{&t.Beat, 30 * second}, {&t.Offline, 600 * second}, {&t.LeadLost, 300 * second}, {&t.Zombie, 1800 * second},
-		{&t.Blocked, 600 * second}, {&t.Undelivered, 300 * second}, {&t.Stale, 1800 * second},
+		{&t.Blocked, 600 * second}, {&t.Undelivered, 300 * second}, {&t.Stale, 1800 * second}, {&t.Checkpoint, 30 * second},
 	} {
 		if *one.value == 0 {
 			*one.value = one.usual
@@ -37,7 +38,7 @@ func (t Timing) OrDefaults() Timing {
 }
 
 func (t Timing) check() error {
-	if min(t.Beat, t.Offline, t.LeadLost, t.Zombie, t.Blocked, t.Undelivered, t.Stale) < 0 {
+	if min(t.Beat, t.Offline, t.LeadLost, t.Zombie, t.Blocked, t.Undelivered, t.Stale, t.Checkpoint) < 0 {
 		return refuse(Invalid, "a period cannot be negative; 0 is for the default")
 	}
 	if full := t.OrDefaults(); full.LeadLost <= full.Beat || full.Offline <= full.Beat {

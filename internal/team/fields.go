@@ -74,6 +74,7 @@ func (t *Timing) fields(c *coder) {
 	c.int("blocked", &t.Blocked)
 	c.int("undelivered", &t.Undelivered)
 	c.int("stale", &t.Stale)
+	c.int("checkpoint", &t.Checkpoint)
 }
 
 func (f *Fact) fields(c *coder) {

@@ -18,6 +18,7 @@ type Liveness struct {
 	Blocked     time.Duration // how long a blocked teammate keeps its task without a lead
 	Undelivered time.Duration // how long a message waits before the lead is told of it
 	Stale       time.Duration // silence after which another session may take the lead
+	Checkpoint  time.Duration // between two checkpoints of what happens
 }
 
 // What the core makes of periods that are left out, as far as others have to be longer than these.
@@ -41,7 +42,7 @@ func (p *parser) liveness(root *mapping) (l Liveness) {
 	if n == nil {
 		return l
 	}
-	m := p.mapping(n, "liveness", "beat", "offline", "leadLost", "zombie", "blocked", "undelivered", "stale")
+	m := p.mapping(n, "liveness", "beat", "offline", "leadLost", "zombie", "blocked", "undelivered", "stale", "checkpoint")
 	if m == nil {
 		return l
 	}
@@ -54,7 +55,7 @@ func (p *parser) liveness(root *mapping) (l Liveness) {
 		return d
 	}
 	l = Liveness{Beat: period("beat"), Offline: period("offline"), LeadLost: period("leadLost"), Zombie: period("zombie"), Blocked: period("blocked"),
-		Undelivered: period("undelivered"), Stale: period("stale")}
+		Undelivered: period("undelivered"), Stale: period("stale"), Checkpoint: period("checkpoint")}
 	beat := cmp.Or(l.Beat, usualBeat)
 	for _, silence := range []struct {
 		key  string

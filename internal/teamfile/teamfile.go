@@ -70,6 +70,7 @@
 //	  blocked: 10m                # how long a blocked one keeps its task without a lead
 //	  undelivered: 5m             # how long a message waits before the lead is told
 //	  stale: 30m                  # silence after which another session may take the lead
+//	  checkpoint: 30s             # between two checkpoints of what happens, and of the work of one without a lead
 //	facts:                        # files that everybody relies on; cadre resume says when they changed
 //	  - go.mod
 //	  - {name: schema, path: db/schema.sql}
