@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,59 +57,93 @@ func (a *app) checkpointCommand() *cobra.Command {
 	}
 }
 
+// restoring says where a team is restored from, and what of it is given anew.
+type restoring struct {
+	dir    string // in the repository; "" for where the command was called
+	checks []string
+}
+
 // restore founds a team whose folder was lost anew, from its last checkpoint.
-func (a *app) restore(ctx context.Context, name, dir string) error {
+func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpoint.Restored, error) {
 	if err := team.CheckName("team", name); err != nil {
-		return err
+		return nil, err
 	}
 	if folder, err := a.home.Folder(name); err == nil {
-		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is there, in %s, and newer than any checkpoint; go on with it: cadre resume %s", name, folder, name)}
+		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is there, in %s, and newer than any checkpoint; go on with it: cadre resume %s", name, folder, name)}
 	} else if team.CodeOf(err) != team.NotFound {
-		return err
+		return nil, err
 	}
-	project, err := workDir(dir)
+	project, err := workDir(cmp.Or(how.dir, "."))
 	if err != nil {
-		return err
+		return nil, err
+	}
+	given, err := checksOf(how.checks)
+	if err != nil {
+		return nil, err
 	}
 	procs, err := proc.Open("")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
-	store, err := checkpoint.Open(ctx, procs, project, name, filepath.Join(a.home.Root, "teams", name))
+	store := func(dir string) (*checkpoint.Store, error) {
+		return checkpoint.Open(ctx, procs, dir, name, filepath.Join(a.home.Root, "teams", name))
+	}
+	named, err := store(project)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if store.Notice() != "" {
-		return usage{fmt.Errorf("%s is in no git repository, so there are no checkpoints of team %s to restore it from; --dir names the repository", project, name)}
+	if named.Notice() != "" {
+		return nil, usage{fmt.Errorf("%s is in no git repository, so there are no checkpoints of team %s to restore it from; --dir names the repository", project, name)}
 	}
-	found, err := store.Restore(ctx)
+	found, err := named.Restore(ctx)
 	if damage := (*checkpoint.DamageError)(nil); errors.Is(err, checkpoint.ErrNone) || errors.As(err, &damage) {
-		return usage{err}
+		return nil, usage{err}
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	where := ""
-	if _, err := os.Stat(found.State.Team().Dir); err != nil { // it worked in another clone, or on another machine
-		where = project
+	for _, lost := range found.Checks {
+		if !slices.ContainsFunc(given, func(c team.Check) bool { return c.Name == lost }) {
+			return nil, usage{fmt.Errorf("the command of the check %q was redacted in the checkpoint, and nothing may be committed without it; give it anew: cadre resume %s --from-git --check '%s: COMMAND'", lost, name, lost)}
+		}
 	}
-	if err := a.home.Create(name, []team.Command{found.Command(desk.NewID(), desk.Now(), where)}); err != nil {
-		return err
+	// It works on where it did, if that is in the repository that was named.
+	where := project
+	if old := found.State.Team().Dir; how.dir == "" || below(project, old) {
+		if there, err := store(old); err == nil && there.Place() == named.Place() {
+			where = ""
+		}
+	}
+	if err := a.home.Create(name, []team.Command{found.Command(desk.NewID(), desk.Now(), where, given...)}); err != nil {
+		return nil, err
 	}
 	for _, lost := range found.Redacted {
 		a.note(lost)
 	}
 	d, folder, err := a.open(ctx, name, true)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer d.Close()
 	if _, _, err := coord.Checkpoint(ctx, d, folder); err != nil { // so that the history that was lost cannot go on beside this one
-		return err
+		return nil, err
 	}
 	if a.json {
-		return nil
+		return found, nil
 	}
-	return said("team %s is restored from %s: %d records, made %s", name, found.Place, found.Seq, show.Ago(desk.Now(), found.At))(a.out)
+	return found, said("team %s is restored from %s: %d records, made %s; it works in %s", name, found.Place, found.Seq, show.Ago(desk.Now(), found.At), d.Team().Dir)(a.out)
+}
+
+// below reports whether the directory is in the folder, or is it; links are followed.
+func below(folder, dir string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false
+	}
+	if folder, err = filepath.EvalSymlinks(folder); err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(folder, real)
+	return err == nil && filepath.IsLocal(rel)
 }

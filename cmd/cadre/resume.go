@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/agent/drivers"
+	"cadre/internal/checkpoint"
 	"cadre/internal/consolidate"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
@@ -26,7 +28,7 @@ import (
 
 func (a *app) resumeCommand() *cobra.Command {
 	var takeOver, fromGit bool
-	var dir string
+	var from restoring
 	c := &cobra.Command{
 		Use: "resume [TEAM]", Short: "Go on with a team whose processes are gone", Args: positional(0),
 		Long: `Go on with a team whose lead, teammates, hosts or machine died. It is examined first, step by step: whether it may be gone on with, who leads, who
@@ -38,11 +40,13 @@ cadre mcp that leads and lives keeps the lead; where only the host of its teamma
 
 A team whose folder was lost is brought back from its checkpoints with --from-git: those on the branch cadre/TEAM of the repository that you are in.`,
 		RunE: func(c *cobra.Command, args []string) error {
+			var restored *checkpoint.Restored
 			if fromGit {
 				if len(args) != 1 {
 					return usage{errors.New("say which team is to be restored: cadre resume TEAM --from-git")}
 				}
-				if err := a.restore(c.Context(), args[0], dir); err != nil {
+				var err error
+				if restored, err = a.restore(c.Context(), args[0], from); err != nil {
 					return err
 				}
 			}
@@ -50,17 +54,18 @@ A team whose folder was lost is brought back from its checkpoints with --from-gi
 			if err != nil {
 				return err
 			}
-			return a.resume(c.Context(), name, takeOver)
+			return a.resume(c.Context(), name, takeOver, restored)
 		},
 	}
 	c.Flags().BoolVar(&fromGit, "from-git", false, "restore the team from its last checkpoint first: its folder was lost")
-	c.Flags().StringVar(&dir, "dir", ".", "with --from-git, the repository with the checkpoints")
+	c.Flags().StringVar(&from.dir, "dir", "", "with --from-git, the repository with the checkpoints; where you are by default")
+	c.Flags().StringArrayVar(&from.checks, "check", nil, "with --from-git, NAME: COMMAND for a check whose command was redacted; may be repeated")
 	c.Flags().BoolVar(&takeOver, "take-over", false, "take the lead from another session, also from one that lives")
 	return c
 }
 
-// resume goes on with a team.
-func (a *app) resume(ctx context.Context, name string, takeOver bool) error {
+// resume goes on with a team. One that was just restored has its last messages in what it was restored from.
+func (a *app) resume(ctx context.Context, name string, takeOver bool, restored *checkpoint.Restored) error {
 	if _, err := a.home.Folder(name); team.CodeOf(err) == team.NotFound {
 		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("Team %s not found. Use cadre ls", name)}
 	}
@@ -81,6 +86,10 @@ func (a *app) resume(ctx context.Context, name string, takeOver bool) error {
 	found, err := resume.Examine(ctx, d, dir, time.Now())
 	if err != nil {
 		return err
+	}
+	if restored != nil {
+		all := slices.Concat(restored.Messages, found.Mail)
+		found.Mail = all[max(0, len(all)-10):]
 	}
 	if err := a.print(found, func(w io.Writer) error { return writeExamination(w, found) }); err != nil {
 		return err

@@ -218,7 +218,7 @@ func describe(w io.Writer, t team.Task) error {
 }
 
 func (a *app) taskUpdate() *cobra.Command {
-	var subject, description, activeForm, owner, priority, meta, as string
+	var subject, description, activeForm, owner, priority, run, meta, as string
 	var addBlockedBy, removeBlockedBy, addBlocks, removeBlocks string
 	c := &cobra.Command{
 		Use: "update [TEAM] ID", Short: "Change a task", Args: positional(1),
@@ -233,7 +233,7 @@ func (a *app) taskUpdate() *cobra.Command {
 				field **string
 				value *string
 			}{"subject": {&body.Subject, &subject}, "description": {&body.Description, &description}, "active-form": {&body.ActiveForm, &activeForm},
-				"owner": {&body.Owner, &owner}, "priority": {&body.Priority, &priority}} {
+				"owner": {&body.Owner, &owner}, "priority": {&body.Priority, &priority}, "run": {&body.Run, &run}} {
 				if c.Flags().Changed(flag) {
 					*to.field = to.value
 				}
@@ -252,6 +252,7 @@ func (a *app) taskUpdate() *cobra.Command {
 	f.StringVar(&activeForm, "active-form", "", "new active form")
 	f.StringVar(&owner, "owner", "", "new owner")
 	f.StringVar(&priority, "priority", "", strings.Join(team.Priorities, ", "))
+	f.StringVar(&run, "run", "", "new command; it is tried as if it were the first")
 	f.StringVar(&meta, "metadata", "", "a JSON object; null deletes a key")
 	f.StringVar(&addBlockedBy, "add-blocked-by", "", "ids of tasks that it is to wait for")
 	f.StringVar(&removeBlockedBy, "remove-blocked-by", "", "ids of tasks that it need not wait for")

@@ -165,6 +165,27 @@ func (b *branch) save(ctx context.Context, on *tip, next *image, files map[strin
 	return id, nil
 }
 
+// adopt makes the branch from the one that a remote had when it was fetched last.
+func (b *branch) adopt(ctx context.Context) error {
+	out, err := b.git.run(ctx, nil, "for-each-ref", "--format=%(objectname) %(refname:short)", "refs/remotes/*/"+b.name)
+	if err != nil {
+		return err
+	}
+	var from, id string
+	for line := range strings.Lines(string(out)) {
+		one, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if id != "" && one != id {
+			return fmt.Errorf("%w: %s does not exist, and %s and %s differ; say which one counts: git branch %s %s", ErrNone, b.place(), from, name, b.name, from)
+		}
+		from, id = name, one
+	}
+	if id == "" {
+		return nil
+	}
+	_, err = b.git.run(ctx, nil, "update-ref", "-m", "checkpoints from "+from, b.ref(), id, b.null)
+	return err
+}
+
 // collisions are what git says when somebody else writes at the same time: the branch moved, a lock is held, a folder was just swept away.
 var collisions = []string{"but expected", "reference already exists", "unable to resolve reference", ".lock': File exists", "unable to create temporary file"}
 

@@ -120,6 +120,61 @@ func TestNoSecretIsKept(t *testing.T) {
 	}
 }
 
+// TestRedactedCommandsAreHeldBack: nothing runs that is not what it was.
+func TestRedactedCommandsAreHeldBack(t *testing.T) {
+	w := &work{state: &team.State{}}
+	w.do(t, team.User, &team.CreateTeam{TeamID: "T1", Name: "demo", Dir: "/d", Checks: []team.Check{{Name: "build", Command: "make"}, {Name: "push", Command: "PUSH_TOKEN=topsecret make push"}},
+		Hooks: []team.Hook{{Event: "TaskCompleted", Command: "make lint"}, {Event: "TaskCompleted", Command: "API_TOKEN=topsecret notify"}}})
+	w.do(t, "lead", &team.SpawnMember{Name: "sh", Agent: team.Shell})
+	for _, run := range []string{"make all", "API_TOKEN=topsecret make deploy", "API_TOKEN=topsecret make again"} {
+		w.do(t, "lead", &team.CreateTask{Subject: run[len(run)-4:], Run: run, Retries: 2})
+	}
+	w.do(t, team.Host("h1"), &team.AttachMember{Member: "sh"})
+	w.do(t, team.Host("h1"), &team.ReportStarted{Member: "sh", Session: "s"})
+	w.do(t, "sh", &team.ClaimTask{Task: "3"})
+	s := &Store{team: "demo", shelf: &memory{}}
+	if _, err := s.Write(t.Context(), w, Beside{}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Restore(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(r.Redacted, "\n")
+	if !reflect.DeepEqual(r.Checks, []string{"push"}) || strings.Count(said, "\n") != 2 || !strings.Contains(said, "the command of task 2 was redacted") || !strings.Contains(said, "a hook of the team for TaskCompleted was redacted") {
+		t.Errorf("checks %q; %s", r.Checks, said)
+	}
+	if _, err := team.Decide(&team.State{}, r.Command("x", r.At+1, "", team.Check{Name: "pull", Command: "make"})); team.CodeOf(err) != team.Invalid {
+		t.Errorf("a check that the team does not have is given: %v", err)
+	}
+	d, err := team.Decide(&team.State{}, r.Command("restored", r.At+1, "", team.Check{Name: "push", Command: "make push"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &work{state: &team.State{}, records: []*team.Record{d.Record}, sent: 1000}
+	again.state.Apply(d.Record)
+	if got := again.state.Team(); !reflect.DeepEqual(got.Checks, []team.Check{{Name: "build", Command: "make"}, {Name: "push", Command: "make push"}}) || len(got.Hooks) != 1 {
+		t.Errorf("checks %+v, hooks %+v", got.Checks, got.Hooks)
+	}
+	claimable := func() (ids []string) {
+		for _, task := range again.state.Claimable("sh") {
+			ids = append(ids, task.ID)
+		}
+		return ids
+	}
+	if got := claimable(); !reflect.DeepEqual(got, []string{"1"}) {
+		t.Errorf("the shell may run the tasks %v", got)
+	}
+	run := "make deploy"
+	again.do(t, team.User, &team.UpdateTask{Task: "2", Run: &run})
+	if got := claimable(); !reflect.DeepEqual(got, []string{"1", "2"}) {
+		t.Errorf("with a new command the shell may run the tasks %v", got)
+	}
+	if task, _ := again.state.Task("2"); task.Run != run || task.Failure != "" {
+		t.Errorf("%+v", task)
+	}
+}
+
 // FuzzRedactJSON: what was JSON stays JSON of the same shape, a known secret does not get through, and what has no sign of one is not touched.
 func FuzzRedactJSON(f *testing.F) {
 	for _, secret := range secrets {

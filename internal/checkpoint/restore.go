@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"cadre/internal/team"
 )
@@ -19,24 +18,30 @@ type Restored struct {
 	Checkpoint
 	State    *team.State
 	Messages []team.Message // the last of the mailbox, the oldest first
-	Redacted []string       // what was redacted and a member needs, in words for the user
+	Redacted []string       // what was redacted and is missed, in words for the user
+	Checks   []string       // names of the checks that have to be given anew, because of what was redacted in them
 }
 
-// Command founds the team anew, as the beginning of a journal of its own; dir is where it works from now on, "" for where it did. What follows is a
-// checkpoint, so that the history that was lost cannot go on beside it.
-func (r *Restored) Command(id string, at team.Time, dir string) team.Command {
-	return team.Command{ID: id, Actor: team.User, At: at, Body: &team.RestoreTeam{From: r.State, Dir: dir}}
+// Command founds the team anew, as the beginning of a journal of its own; dir is where it works from now on, "" for where it did, and checks are those that are given
+// anew. What follows is a checkpoint, so that the history that was lost cannot go on beside it.
+func (r *Restored) Command(id string, at team.Time, dir string, checks ...team.Check) team.Command {
+	return team.Command{ID: id, Actor: team.User, At: at, Body: &team.RestoreTeam{From: r.State, Dir: dir, Checks: checks}}
 }
 
 // Restore reads the newest checkpoint whole. What is damaged, or no checkpoint of this team, is refused with a [*DamageError], and
-// none at all with [ErrNone].
+// none at all with [ErrNone]. A branch that only a remote of the repository has becomes one of its own.
 func (s *Store) Restore(ctx context.Context) (*Restored, error) {
 	at, err := s.shelf.load(ctx)
+	if b, ok := s.shelf.(*branch); ok && err == nil && at == nil {
+		if err = b.adopt(ctx); err == nil {
+			at, err = b.load(ctx)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	if at == nil {
-		return nil, fmt.Errorf("%w of team %s: %s has none", ErrNone, s.team, s.shelf.place())
+		return nil, s.none()
 	}
 	damage := func(format string, args ...any) error {
 		return &DamageError{s.shelf.place(), fmt.Sprintf(format, args...)}
@@ -74,7 +79,7 @@ func (s *Store) Restore(ctx context.Context) (*Restored, error) {
 		}
 	}
 	r.Messages = slices.Clone(r.Messages[max(0, len(r.Messages)-shown):])
-	if r.State, r.Redacted, err = s.state(ctx, at, closed); err != nil {
+	if err := s.decode(ctx, at, closed, r); err != nil {
 		return nil, err
 	}
 	if t := r.State.Team(); t.ID != at.image.doc.TeamID || t.Restored.ID != at.image.doc.History {
@@ -85,8 +90,8 @@ func (s *Store) Restore(ctx context.Context) (*Restored, error) {
 	return r, nil
 }
 
-// state reads the state of a checkpoint, without what was redacted of it, of which it returns what the user has to know.
-func (s *Store) state(ctx context.Context, at *tip, closed []string) (*team.State, []string, error) {
+// decode reads the state of a checkpoint.
+func (s *Store) decode(ctx context.Context, at *tip, closed []string, r *Restored) error {
 	sheets := at.image.doc.Sheets
 	files := make([]string, len(sheets))
 	for i := range sheets {
@@ -94,35 +99,34 @@ func (s *Store) state(ctx context.Context, at *tip, closed []string) (*team.Stat
 	}
 	texts, err := s.shelf.read(ctx, at, files)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	restored, redacted, err := decode(at.image.doc, texts, closed)
+	k, err := kept(sheets, texts)
+	if err == nil {
+		err = r.from(k, at.image.doc.Sequence, closed)
+	}
 	if err != nil {
-		return nil, nil, &DamageError{s.shelf.place(), err.Error()}
+		return &DamageError{s.shelf.place(), err.Error()}
 	}
-	return restored, redacted, nil
+	return nil
 }
 
-func decode(doc document, texts [][]byte, closed []string) (*team.State, []string, error) {
-	k, err := kept(doc.Sheets, texts)
-	if err != nil {
-		return nil, nil, err
-	}
+func (r *Restored) from(k team.Kept, position int64, closed []string) error {
 	var base struct {
 		Team struct{ Restored struct{ Seq int64 } }
 	}
 	if err := json.Unmarshal([]byte(k.Team), &base); err != nil {
-		return nil, nil, fmt.Errorf("the team: %w", err)
+		return fmt.Errorf("the team: %w", err)
 	}
-	if base.Team.Restored.Seq < 0 || base.Team.Restored.Seq >= doc.Sequence {
-		return nil, nil, fmt.Errorf("it covers %d records, and the team was restored after %d", doc.Sequence, base.Team.Restored.Seq)
+	if base.Team.Restored.Seq < 0 || base.Team.Restored.Seq >= position {
+		return fmt.Errorf("it covers %d records, and the team was restored after %d", position, base.Team.Restored.Seq)
 	}
-	redacted, err := withoutMarks(&k)
-	if err != nil {
-		return nil, nil, err
+	if err := r.withoutMarks(&k); err != nil {
+		return err
 	}
-	restored, err := k.State(doc.Sequence-base.Team.Restored.Seq, closed)
-	return restored, redacted, err
+	var err error
+	r.State, err = k.State(position-base.Team.Restored.Seq, closed)
+	return err
 }
 
 // line is one of a log: a record, as far as it is about messages or tasks, or a task that was closed.
@@ -178,51 +182,4 @@ func (l *line) sent() []team.Message {
 		}
 	}
 	return sent
-}
-
-// withoutMarks takes the variables that were redacted out of the members' environments, so that those of whoever restores the team count, and says which
-// they were and where else something is missing that a session is started with.
-func withoutMarks(k *team.Kept) (redacted []string, err error) {
-	for i, text := range k.Members {
-		if !strings.Contains(text, Mark) {
-			continue
-		}
-		var m map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(text), &m); err != nil {
-			return nil, fmt.Errorf("a member: %w", err)
-		}
-		var name string
-		var env, args []string
-		for key, to := range map[string]any{"name": &name, "env": &env, "args": &args} {
-			if m[key] == nil {
-				continue
-			}
-			if err := json.Unmarshal(m[key], to); err != nil {
-				return nil, fmt.Errorf("a member's %s: %w", key, err)
-			}
-		}
-		kept := env[:0:0]
-		for _, v := range env {
-			if !strings.Contains(v, Mark) {
-				kept = append(kept, v)
-				continue
-			}
-			variable, _, _ := strings.Cut(v, "=")
-			redacted = append(redacted, fmt.Sprintf("%s of %s was redacted; set it in the environment that the team is resumed from", variable, name))
-		}
-		for _, arg := range args {
-			if strings.Contains(arg, Mark) {
-				redacted = append(redacted, fmt.Sprintf("an argument of %s was redacted: %s", name, arg))
-			}
-		}
-		if m["env"] != nil {
-			m["env"], _ = json.Marshal(kept)
-		}
-		one, err := json.Marshal(m)
-		if err != nil {
-			return nil, err
-		}
-		k.Members[i] = string(one)
-	}
-	return redacted, nil
 }

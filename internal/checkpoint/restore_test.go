@@ -257,6 +257,38 @@ func TestNameIsGivenAgain(t *testing.T) {
 	}
 }
 
+// TestRemoteBranch: a branch that was only ever fetched is as good as one of the repository's own, if there is no doubt which one counts.
+func TestRemoteBranch(t *testing.T) {
+	l := newLab(t)
+	project, w := l.repository("r"), newWork(t, "T1")
+	w.step(t)
+	c := l.checkpoint(l.store(project), w)
+	clone := filepath.Join(l.dir, "clone")
+	l.git(l.dir, "clone", "-q", project, clone)
+	if heads := l.git(clone, "for-each-ref", "--format=%(refname)", "refs/heads"); heads != "refs/heads/main" {
+		t.Fatalf("the clone has %s", heads)
+	}
+	brings(t, l.store(clone), w)
+	if got := l.git(clone, "rev-parse", "cadre/demo"); got != c.Commit {
+		t.Errorf("the branch is at %s, not %s", got, c.Commit)
+	}
+	w.step(t)
+	l.checkpoint(l.store(project), w)
+	other := filepath.Join(l.dir, "other")
+	l.git(l.dir, "clone", "-q", project, other)
+	l.git(other, "remote", "add", "-f", "second", clone)
+	_, err := l.store(other).Restore(t.Context())
+	if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "origin/cadre/demo and second/cadre/demo differ") {
+		t.Errorf("of two: %v", err)
+	}
+	l.git(other, "branch", "cadre/demo", "origin/cadre/demo")
+	brings(t, l.store(other), w)
+	bare := l.repository("empty")
+	if _, err := l.store(bare).Restore(t.Context()); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "git fetch REPOSITORY cadre/demo:cadre/demo") {
+		t.Errorf("of none: %v", err)
+	}
+}
+
 // TestDamage: whatever is wrong with a checkpoint, it is said and nothing is restored.
 func TestDamage(t *testing.T) {
 	w := newWork(t, "T1")

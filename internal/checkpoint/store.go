@@ -119,9 +119,16 @@ func (s *Store) Latest(ctx context.Context) (Checkpoint, error) {
 		return Checkpoint{}, err
 	}
 	if at == nil {
-		return Checkpoint{}, fmt.Errorf("%w of team %s: %s has none", ErrNone, s.team, s.shelf.place())
+		return Checkpoint{}, s.none()
 	}
 	return s.describe(at), nil
+}
+
+func (s *Store) none() error {
+	if b, ok := s.shelf.(*branch); ok {
+		return fmt.Errorf("%w of team %s: %s does not exist; where another repository has it: git fetch REPOSITORY %s:%s", ErrNone, s.team, b.place(), b.name, b.name)
+	}
+	return fmt.Errorf("%w of team %s: %s has none", ErrNone, s.team, s.shelf.place())
 }
 
 func (s *Store) describe(at *tip) Checkpoint {

@@ -311,6 +311,9 @@ func (e *TaskUpdated) apply(s *State, r *Record) {
 		set(&t.Description, e.Description)
 		set(&t.ActiveForm, e.ActiveForm)
 		set(&t.Priority, e.Priority)
+		if e.Run != nil {
+			t.Run, t.Failures, t.Failure = *e.Run, 0, ""
+		}
 		if e.Owner != nil {
 			if t.Status == InProgress && t.Owner != *e.Owner {
 				t.Status, t.StartedAt = Pending, 0

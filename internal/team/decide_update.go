@@ -11,7 +11,7 @@ import (
 // UpdateTask changes what is not nil. An owner "" takes the owner away; a metadata value null deletes its key.
 type UpdateTask struct {
 	Task                                                   string
-	Subject, Description, ActiveForm, Owner, Priority      *string
+	Subject, Description, ActiveForm, Owner, Priority, Run *string // a new command is tried as if it were the first
 	Metadata                                               map[string]json.RawMessage
 	AddBlockedBy, RemoveBlockedBy, AddBlocks, RemoveBlocks []string
 }
@@ -33,7 +33,7 @@ func (b *UpdateTask) decide(d *decision) error {
 	if b.Subject != nil && strings.TrimSpace(*b.Subject) == "" {
 		return refuse(Invalid, "a task needs a subject")
 	}
-	if err := limit(text{"subject", or(b.Subject), MaxSubject}, text{"active form", or(b.ActiveForm), MaxSubject}, text{"description", or(b.Description), MaxText}); err != nil {
+	if err := limit(text{"subject", or(b.Subject), MaxSubject}, text{"active form", or(b.ActiveForm), MaxSubject}, text{"description", or(b.Description), MaxText}, text{"command", or(b.Run), MaxText}); err != nil {
 		return err
 	}
 	if b.Priority != nil {
@@ -41,10 +41,18 @@ func (b *UpdateTask) decide(d *decision) error {
 			return err
 		}
 	}
+	if b.Run != nil {
+		if err := d.leads("change the command of a task"); err != nil {
+			return err
+		}
+		if t.Status != Pending {
+			return refuse(NotReady, "%s is %s; its command can be changed while nobody runs it", t.label(), t.Status)
+		}
+	}
 	if b.isEmpty(t) {
 		return nil
 	}
-	e := &TaskUpdated{Task: t.ID, Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm, Priority: b.Priority,
+	e := &TaskUpdated{Task: t.ID, Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm, Priority: b.Priority, Run: b.Run,
 		AddBlockedBy: b.AddBlockedBy, RemoveBlockedBy: b.RemoveBlockedBy, AddBlocks: b.AddBlocks, RemoveBlocks: b.RemoveBlocks}
 	if e.Metadata, err = metadata(t.Metadata, b.Metadata); err != nil {
 		return err
@@ -73,7 +81,7 @@ func (b *UpdateTask) decide(d *decision) error {
 
 // isEmpty reports whether the update asks for nothing.
 func (b *UpdateTask) isEmpty(t *Task) bool {
-	return b.Subject == nil && b.Description == nil && b.ActiveForm == nil && b.Priority == nil && (b.Owner == nil || *b.Owner == t.Owner) &&
+	return b.Subject == nil && b.Description == nil && b.ActiveForm == nil && b.Priority == nil && b.Run == nil && (b.Owner == nil || *b.Owner == t.Owner) &&
 		len(b.Metadata)+len(b.AddBlockedBy)+len(b.RemoveBlockedBy)+len(b.AddBlocks)+len(b.RemoveBlocks) == 0
 }
 

@@ -229,7 +229,7 @@ type (
 	// TaskUpdated changes what is not nil. An owner "" takes the owner away; a metadata value null deletes its key.
 	TaskUpdated struct {
 		Task                                                   string
-		Subject, Description, ActiveForm, Owner, Priority      *string
+		Subject, Description, ActiveForm, Owner, Priority, Run *string
 		Metadata                                               map[string]json.RawMessage
 		AddBlockedBy, RemoveBlockedBy, AddBlocks, RemoveBlocks []string
 	}
@@ -533,6 +533,7 @@ func (e *TaskUpdated) fields(c *coder) {
 	opt(c, "activeForm", &e.ActiveForm, c.str)
 	opt(c, "owner", &e.Owner, c.str)
 	opt(c, "priority", &e.Priority, c.str)
+	opt(c, "run", &e.Run, c.str)
 	c.raws("metadata", &e.Metadata)
 	c.strs("addBlockedBy", &e.AddBlockedBy)
 	c.strs("removeBlockedBy", &e.RemoveBlockedBy)

@@ -151,6 +151,8 @@ const leap = 1000
 type RestoreTeam struct {
 	From *State // as [Kept.State] gives it; it is not changed
 	Dir  string // where the members work from now on; "" for where they did
+
+	Checks []Check // that are to be what they are here, by their names
 }
 
 func (b *RestoreTeam) decide(d *decision) error {
@@ -173,6 +175,17 @@ func (b *RestoreTeam) decide(d *decision) error {
 	e.Team.Restored = Restored{ID: d.ID, From: b.From.team.Restored.ID, Seq: b.From.Position()}
 	if b.Dir != "" {
 		e.Team.Dir = b.Dir
+	}
+	e.Team.Checks = slices.Clone(e.Team.Checks)
+	for _, c := range b.Checks {
+		i := slices.IndexFunc(e.Team.Checks, func(old Check) bool { return old.Name == c.Name })
+		if i < 0 {
+			return refuse(Invalid, "the team has no check named %q", brief(c.Name))
+		}
+		e.Team.Checks[i].Command = c.Command
+	}
+	if err := checkChecks(e.Team.Checks); err != nil {
+		return err
 	}
 	restored, err := e.state()
 	if err != nil {

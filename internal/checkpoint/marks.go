@@ -1,0 +1,159 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cadre/internal/team"
+)
+
+// withoutMarks sees to it that nothing runs which is not what it was: a command with [Mark] in the place of a secret would do something else. It notes what the user has
+// to know of that.
+func (r *Restored) withoutMarks(k *team.Kept) error {
+	for i := range k.Members {
+		if err := edit(&k.Members[i], "a member", r.member); err != nil {
+			return err
+		}
+	}
+	k.Tasks = slices.Clone(k.Tasks)
+	for i := range k.Tasks {
+		if err := edit(&k.Tasks[i].JSON, "a task", r.task); err != nil {
+			return err
+		}
+	}
+	return edit(&k.Team, "the team", func(whole fields) error {
+		var of fields
+		if err := whole.get("team", &of); err != nil {
+			return err
+		}
+		if err := r.team(of); err != nil {
+			return err
+		}
+		whole.set("team", of)
+		return nil
+	})
+}
+
+// member takes the variables that were redacted out of a member's environment, so that those of whoever restores the team count.
+func (r *Restored) member(m fields) error {
+	var name string
+	var env, args []string
+	if err := m.all(map[string]any{"name": &name, "env": &env, "args": &args}); err != nil {
+		return err
+	}
+	whole := env[:0:0]
+	for _, v := range env {
+		if !strings.Contains(v, Mark) {
+			whole = append(whole, v)
+			continue
+		}
+		variable, _, _ := strings.Cut(v, "=")
+		r.miss("%s of %s was redacted; set it in the environment that the team is resumed from", variable, name)
+	}
+	for _, arg := range args {
+		if strings.Contains(arg, Mark) {
+			r.miss("an argument of %s was redacted: %s", name, arg)
+		}
+	}
+	if len(whole) != len(env) {
+		m.set("env", whole)
+	}
+	return nil
+}
+
+// task holds a task back whose command was redacted: it counts as one that failed as often as it may. What was in the middle of it is gone.
+func (r *Restored) task(t fields) error {
+	var id, run string
+	var retries int64
+	var assigned bool
+	if err := t.all(map[string]any{"id": &id, "run": &run, "retries": &retries, "assigned": &assigned}); err != nil || !strings.Contains(run, Mark) {
+		return err
+	}
+	t.set("status", team.Pending)
+	delete(t, "startedAt")
+	if !assigned {
+		delete(t, "owner")
+	}
+	t.set("failures", retries+1)
+	t.set("failure", "its command was redacted in the checkpoint; to give it anew: cadre task update "+id+" --run COMMAND")
+	r.miss("the command of task %s was redacted, so it is held back: %s; to give it anew: cadre task update %s --run COMMAND", id, run, id)
+	return nil
+}
+
+// team leaves out hooks whose commands were redacted, and notes which checks have to be given anew.
+func (r *Restored) team(t fields) error {
+	var checks []struct{ Name, Command string }
+	var hooks []fields
+	if err := t.all(map[string]any{"checks": &checks, "hooks": &hooks}); err != nil {
+		return err
+	}
+	for _, c := range checks {
+		if strings.Contains(c.Command, Mark) {
+			r.Checks = append(r.Checks, c.Name)
+		}
+	}
+	whole := hooks[:0:0]
+	for _, h := range hooks {
+		var event, command string
+		if err := h.all(map[string]any{"event": &event, "command": &command}); err != nil {
+			return err
+		}
+		if strings.Contains(command, Mark) {
+			r.miss("a hook of the team for %s was redacted, and is left out: %s", event, command)
+		} else {
+			whole = append(whole, h)
+		}
+	}
+	if len(whole) != len(hooks) {
+		t.set("hooks", whole)
+	}
+	return nil
+}
+
+func (r *Restored) miss(format string, args ...any) {
+	r.Redacted = append(r.Redacted, fmt.Sprintf(format, args...))
+}
+
+// fields are those of a JSON object.
+type fields map[string]json.RawMessage
+
+// edit changes an object that has marks.
+func edit(text *string, what string, change func(fields) error) error {
+	if !strings.Contains(*text, Mark) {
+		return nil
+	}
+	var of fields
+	err := json.Unmarshal([]byte(*text), &of)
+	if err == nil {
+		err = change(of)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	changed, err := json.Marshal(of)
+	*text = string(changed)
+	return err
+}
+
+func (f fields) get(key string, to any) error {
+	if f[key] == nil {
+		return nil
+	}
+	if err := json.Unmarshal(f[key], to); err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
+}
+
+func (f fields) all(to map[string]any) error {
+	for key, to := range to {
+		if err := f.get(key, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f fields) set(key string, v any) { f[key], _ = json.Marshal(v) }
