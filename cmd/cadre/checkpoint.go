@@ -40,6 +40,9 @@ func (a *app) checkpointCommand() *cobra.Command {
 			}
 			defer d.Close()
 			made, notice, err := coord.Checkpoint(ctx, d, dir)
+			if checkpoint.Lasting(err) {
+				return usage{err}
+			}
 			if err != nil {
 				return err
 			}

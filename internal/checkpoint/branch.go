@@ -157,12 +157,24 @@ func (b *branch) save(ctx context.Context, on *tip, next *image, files map[strin
 	}
 	var refused *refusal
 	switch {
+	case errors.As(err, &refused) && strings.Contains(refused.words, "cannot create '"+b.ref()+"'"):
+		return "", fmt.Errorf("%w of %s: %s", ErrBlocked, b.place(), b.obstacle(refused.words))
 	case errors.As(err, &refused) && slices.ContainsFunc(collisions, func(words string) bool { return strings.Contains(refused.words, words) }):
 		return "", fmt.Errorf("%w: %w", errMoved, err)
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", b.place(), err)
 	}
 	return id, nil
+}
+
+// obstacle is the branch that git says is in the way: cadre, or one below ours.
+func (b *branch) obstacle(words string) string {
+	for _, quoted := range strings.Split(words, "'") {
+		if name, ok := strings.CutPrefix(quoted, "refs/heads/"); ok && name != b.name {
+			return "it is named " + name + ", and git can keep only one of the two; rename it to have them there: git branch -m " + name + " NAME"
+		}
+	}
+	return words
 }
 
 // adopt makes the branch from the one that a remote had when it was fetched last.

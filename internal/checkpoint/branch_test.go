@@ -305,18 +305,28 @@ func TestBranchIsMovedAndRemoved(t *testing.T) {
 	}
 }
 
-// A branch in the way is named, and never overwritten.
+// A branch in the way is named, and never overwritten; the checkpoints are beside the team for as long as it is there.
 func TestBranchesInTheWay(t *testing.T) {
-	for branch, says := range map[string]string{"cadre": "refs/heads/cadre", "cadre/demo": "none of cadre's", "cadre/demo/bob": "refs/heads/cadre/demo/bob"} {
+	for branch, says := range map[string]string{"cadre": "it is named cadre, ", "cadre/demo": "none of cadre's", "cadre/demo/bob": "it is named cadre/demo/bob, "} {
 		l := newLab(t)
-		project := l.repository("r")
+		project, w := l.repository("r"), newWork(t, "T1")
 		l.git(project, "branch", branch)
 		before := l.git(project, "rev-parse", branch)
-		if _, err := l.store(project).Write(t.Context(), newWork(t, "T1"), Beside{}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", branch, err)
+		s := l.store(project)
+		for range 2 {
+			w.step(t)
+			if c := l.checkpoint(s, w); !strings.Contains(c.Notice, says) || c.Commit != "" || c.Place != filepath.Join(l.dir, "own", "checkpoint") || !c.Written {
+				t.Errorf("%s: %+v", branch, c)
+			}
+			brings(t, s.aside, w)
 		}
 		if after := l.git(project, "rev-parse", branch); after != before {
 			t.Errorf("%s was moved", branch)
 		}
+		l.git(project, "branch", "-m", branch, "other")
+		if c := l.checkpoint(s, w); c.Notice != "" || c.Commit == "" {
+			t.Errorf("without %s: %+v", branch, c)
+		}
+		brings(t, s, w)
 	}
 }

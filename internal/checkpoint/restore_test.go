@@ -241,8 +241,12 @@ func TestNameIsGivenAgain(t *testing.T) {
 	}
 	s := l.store(project)
 	l.checkpoint(s, first)
-	if _, err := l.store(project).Write(t.Context(), second, Beside{}); !errors.Is(err, ErrTaken) {
-		t.Errorf("of two that are at work: %v", err)
+	tip := l.git(project, "rev-parse", "cadre/demo")
+	if c := l.checkpoint(l.store(project), second); !strings.Contains(c.Notice, ErrTaken.Error()) || c.Commit != "" || c.Place != filepath.Join(l.dir, "own", "checkpoint") {
+		t.Errorf("of two that are at work: %+v", c)
+	}
+	if now := l.git(project, "rev-parse", "cadre/demo"); now != tip {
+		t.Errorf("the branch moved to %s", now)
 	}
 	first.do(t, team.User, &team.SetStatus{Status: team.TeamAborted})
 	l.checkpoint(s, first)

@@ -23,6 +23,8 @@ const (
 var (
 	// ErrNone says that there is no checkpoint.
 	ErrNone = errors.New("there is no checkpoint")
+	// ErrBlocked says that another branch leaves no room for the one that the checkpoints would be on.
+	ErrBlocked = errors.New("another branch is in the way")
 	// ErrForked says that the team goes on elsewhere: it was restored from a checkpoint and has written since.
 	ErrForked = errors.New("the team goes on elsewhere")
 	// ErrTaken says that the place belongs to another team of that name, a later one that is not finished.
@@ -54,6 +56,7 @@ type Checkpoint struct {
 	Commit  string    // "" in a folder
 	Place   string    // for people
 	Written bool      // by this very call
+	Notice  string    // a line for the user where it is not on a branch, else ""
 }
 
 // tip is the newest checkpoint of a place.
@@ -79,7 +82,8 @@ type shelf interface {
 type Store struct {
 	team  string
 	shelf shelf
-	why   string
+	why   string // it is no branch
+	aside *Store // beside the team, for as long as the branch is not to be had
 
 	mu   sync.Mutex
 	last *tip // as far as this store knows
@@ -94,11 +98,11 @@ func Open(ctx context.Context, procs *proc.Register, project, name, own string) 
 	if err != nil {
 		return nil, fmt.Errorf("checkpoints of team %s: %w", name, err)
 	}
-	s := &Store{team: name, why: why}
-	if s.shelf = shelf(&folder{filepath.Join(own, "checkpoint")}); why == "" {
-		s.shelf = newBranch(procs, repo, name)
+	beside := &Store{team: name, why: why, shelf: &folder{filepath.Join(own, "checkpoint")}}
+	if why != "" {
+		return beside, nil
 	}
-	return s, nil
+	return &Store{team: name, shelf: newBranch(procs, repo, name), aside: beside}, nil
 }
 
 // Place names where the checkpoints are.
@@ -109,7 +113,17 @@ func (s *Store) Notice() string {
 	if s.why == "" {
 		return ""
 	}
-	return fmt.Sprintf("checkpoints of team %s stay in %s, because %s", s.team, s.shelf.place(), s.why)
+	return s.stays(s.why)
+}
+
+func (s *Store) stays(why string) string {
+	return fmt.Sprintf("checkpoints of team %s stay in %s, because %s", s.team, s.shelf.place(), why)
+}
+
+// Lasting reports whether the error of a checkpoint will come again until somebody has done something about it.
+func Lasting(err error) bool {
+	var damage *DamageError
+	return errors.Is(err, ErrForked) || errors.Is(err, ErrTaken) || errors.Is(err, ErrBlocked) || errors.As(err, &damage)
 }
 
 // Latest returns the newest checkpoint that is there; the error is [ErrNone] where there is none.
@@ -139,8 +153,23 @@ func (s *Store) describe(at *tip) Checkpoint {
 	return c
 }
 
-// Write makes a checkpoint of what the team is now. Where another process has made one that covers that, it is the result.
+// Write makes a checkpoint of what the team is now. Where another process has made one that covers that, it is the result. Where the branch is somebody else's, or cannot be
+// made, it is beside the team, and says so; but not where the team goes on elsewhere.
 func (s *Store) Write(ctx context.Context, source Source, beside Beside) (Checkpoint, error) {
+	made, err := s.put(ctx, source, beside)
+	if s.aside == nil || !Lasting(err) || errors.Is(err, ErrForked) {
+		made.Notice = s.Notice()
+		return made, err
+	}
+	made, again := s.aside.put(ctx, source, beside)
+	if again != nil {
+		return made, errors.Join(err, again)
+	}
+	made.Notice = s.aside.stays(err.Error())
+	return made, nil
+}
+
+func (s *Store) put(ctx context.Context, source Source, beside Beside) (Checkpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, errors.New("the checkpoint took too long"))

@@ -2,7 +2,6 @@ package coord
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"cadre/internal/checkpoint"
@@ -134,13 +133,16 @@ func (k *keeper) write(ctx context.Context) {
 	switch {
 	case err == nil:
 		h.covered.Store(made.Seq)
-		k.told = ""
+		if made.Notice != "" && made.Notice != k.told && made.Notice != k.store.Notice() {
+			h.Log(made.Notice)
+		}
+		k.told = made.Notice
 	case ctx.Err() != nil:
 	case err.Error() != k.told:
 		k.told = err.Error()
 		h.Log(err.Error())
 	}
-	if err != nil && !errors.Is(err, checkpoint.ErrForked) && !errors.Is(err, checkpoint.ErrTaken) {
+	if err != nil && !checkpoint.Lasting(err) { // with what comes next it is tried again all the same
 		k.due = time.Now().Add(checkpoints(h.Desk.Team()))
 	}
 }
@@ -155,7 +157,7 @@ func beside(ctx context.Context, procs *proc.Register, project, teamDir string) 
 	return b
 }
 
-// Checkpoint makes one of a team by hand, from a process that is no host of it; notice is a line for the user where there is no repository to keep it in.
+// Checkpoint makes one of a team by hand, from a process that is no host of it; notice is a line for the user where it is on no branch.
 func Checkpoint(ctx context.Context, d *desk.Desk, teamDir string) (made checkpoint.Checkpoint, notice string, err error) {
 	procs, err := proc.Open("")
 	if err != nil {
@@ -168,5 +170,5 @@ func Checkpoint(ctx context.Context, d *desk.Desk, teamDir string) (made checkpo
 		return made, "", err
 	}
 	made, err = store.Write(ctx, d, beside(ctx, procs, t.Dir, teamDir))
-	return made, store.Notice(), err
+	return made, made.Notice, err
 }
