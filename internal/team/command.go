@@ -94,7 +94,9 @@ func (d *decision) enter() error {
 		case d.team.CleanedUp:
 			return refuse(Finished, "team %s was cleaned up", d.team.Name)
 		case d.team.Status == TeamComplete || d.team.Status == TeamAborted:
-			if _, receiving := d.Body.(mailReading); !receiving {
+			_, receiving := d.Body.(mailReading)
+			_, consolidating := d.Body.(*Consolidate)
+			if !receiving && !(consolidating && d.team.Status == TeamComplete && d.team.Consolidation.Step != Done) {
 				return refuse(Finished, "team %s is %s and changes no more; cadre cleanup %s removes it", d.team.Name, d.team.Status, d.team.Name)
 			}
 		}

@@ -35,7 +35,7 @@ type Step string
 // The steps of a consolidation, in order, and its ends.
 const (
 	Began     Step = "began"
-	Merged    Step = "merged"    // what members did in worktrees of their own is home
+	Merged    Step = "merged"    // what members did in worktrees of their own is on their branches
 	Staged    Step = "staged"    // the tree to be committed is made, and nothing refers to it
 	Made      Step = "made"      // all checks passed; the commit is made, and HEAD may name it
 	Done      Step = "done"      // HEAD named it, and the team is complete
@@ -49,11 +49,15 @@ type Consolidation struct {
 	By       string
 	Message  string   // of the commit; "" for one that is made from the tasks
 	Include  []string // paths from the top of the work tree that are committed although they were changed before the team was there
+	Only     []string // paths from the top of the work tree that are committed, and nothing else of it; none for all that is the team's
 	NoCommit bool     // the checks are all there is to it
+	Ended    bool     // the team was complete before, without a record
 	Members  []string // whose worktrees were brought home
 	Parent   string   // that HEAD named when the tree was made
 	Tree     string   // "" when there is nothing to commit
-	Files    int64    // that differ between the two
+	Before   string   // tree of what is the team's in the work tree, without what comes in from the branches; "" where nothing does
+	Branches []Branch // that come in with the commit
+	Files    int64    // that differ between parent and tree
 	Passed   []string // checks
 	Failed   string   // the check that did not
 	Commit   string
@@ -61,6 +65,9 @@ type Consolidation struct {
 	BeganAt  Time
 	EndedAt  Time
 }
+
+// Branch is what a member did in a worktree of its own.
+type Branch struct{ Member, Name, Commit string }
 
 // Open reports whether the attempt has not come to an end.
 func (c *Consolidation) Open() bool {
@@ -122,16 +129,26 @@ func (b *Base) fields(c *coder) {
 	c.str("unknown", &b.Unknown)
 }
 
+func (b *Branch) fields(c *coder) {
+	c.str("member", &b.Member)
+	c.str("name", &b.Name)
+	c.str("commit", &b.Commit)
+}
+
 func (n *Consolidation) fields(c *coder) {
 	c.int("attempt", &n.Attempt)
 	c.str("step", (*string)(&n.Step))
 	c.str("by", &n.By)
 	c.str("message", &n.Message)
 	c.strs("include", &n.Include)
+	c.strs("only", &n.Only)
 	c.bool("noCommit", &n.NoCommit)
+	c.bool("ended", &n.Ended)
 	c.strs("members", &n.Members)
 	c.str("parent", &n.Parent)
 	c.str("tree", &n.Tree)
+	c.str("before", &n.Before)
+	objects(c, "branches", &n.Branches)
 	c.int("files", &n.Files)
 	c.strs("passed", &n.Passed)
 	c.str("failed", &n.Failed)
@@ -145,7 +162,9 @@ func (e *ConsolidationBegan) fields(c *coder) {
 	c.int("attempt", &e.Attempt)
 	c.str("message", &e.Message)
 	c.strs("include", &e.Include)
+	c.strs("only", &e.Only)
 	c.bool("noCommit", &e.NoCommit)
+	c.bool("ended", &e.Ended)
 }
 
 func (e *WorktreesMerged) fields(c *coder) {
@@ -157,6 +176,8 @@ func (e *WorkStaged) fields(c *coder) {
 	c.int("attempt", &e.Attempt)
 	c.str("parent", &e.Parent)
 	c.str("tree", &e.Tree)
+	c.str("before", &e.Before)
+	objects(c, "branches", &e.Branches)
 	c.int("files", &e.Files)
 }
 
@@ -187,7 +208,7 @@ func (e *ConsolidationAbandoned) fields(c *coder) {
 }
 
 func (e *ConsolidationBegan) apply(s *State, r *Record) {
-	s.team.Consolidation = Consolidation{Attempt: e.Attempt, Step: Began, By: r.Actor, Message: e.Message, Include: e.Include, NoCommit: e.NoCommit, BeganAt: r.At}
+	s.team.Consolidation = Consolidation{Attempt: e.Attempt, Step: Began, By: r.Actor, Message: e.Message, Include: e.Include, Only: e.Only, NoCommit: e.NoCommit, Ended: e.Ended, BeganAt: r.At}
 }
 
 // attempt is the consolidation if it is that attempt, and open.
@@ -206,7 +227,7 @@ func (e *WorktreesMerged) apply(s *State, _ *Record) {
 
 func (e *WorkStaged) apply(s *State, _ *Record) {
 	if c := s.attempt(e.Attempt); c != nil {
-		c.Step, c.Parent, c.Tree, c.Files, c.Passed = Staged, e.Parent, e.Tree, e.Files, nil
+		c.Step, c.Parent, c.Tree, c.Before, c.Branches, c.Files, c.Passed = Staged, e.Parent, e.Tree, e.Before, e.Branches, e.Files, nil
 	}
 }
 
@@ -218,8 +239,9 @@ func (e *CheckPassed) apply(s *State, _ *Record) {
 
 func (e *CheckFailed) apply(s *State, _ *Record) {
 	if c := s.attempt(e.Attempt); c != nil {
-		c.Failed = e.Check
-		s.begun() // what the lead said was not the end
+		if c.Failed = e.Check; !c.Ended {
+			s.begun() // what the lead said was not the end
+		}
 	}
 }
 

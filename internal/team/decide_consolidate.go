@@ -7,10 +7,11 @@ import (
 )
 
 // Consolidate begins the team's last step: nothing new is begun, its work is checked and committed, and then it is complete. It is refused while anybody
-// still works or waits.
+// still works or waits. A team that is complete already, and has not been consolidated, may be: it is complete again whatever comes of that.
 type Consolidate struct {
 	Message  string   // of the commit; "" for one that is made from the tasks
 	Include  []string // see [Consolidation]
+	Only     []string
 	NoCommit bool
 }
 
@@ -21,7 +22,7 @@ func (b *Consolidate) decide(d *decision) error {
 	if err := limit(text{"message of the commit", b.Message, MaxText}); err != nil {
 		return err
 	}
-	for _, p := range b.Include {
+	for _, p := range slices.Concat(b.Include, b.Only) {
 		if !below(p) || len(p) > MaxSubject {
 			return refuse(Invalid, "%q is no path of a file in the work tree", brief(p))
 		}
@@ -41,7 +42,7 @@ func (b *Consolidate) decide(d *decision) error {
 	if t.Status != TeamConsolidating {
 		d.emit(&TeamStatusChanged{Status: TeamConsolidating})
 	}
-	d.emit(&ConsolidationBegan{Attempt: t.Consolidation.Attempt + 1, Message: b.Message, Include: b.Include, NoCommit: b.NoCommit})
+	d.emit(&ConsolidationBegan{Attempt: t.Consolidation.Attempt + 1, Message: b.Message, Include: b.Include, Only: b.Only, NoCommit: b.NoCommit, Ended: t.Status == TeamComplete})
 	return nil
 }
 
@@ -94,7 +95,11 @@ func (d *decision) green() error {
 	if more := len(reasons) - mostReasons; more > 0 {
 		reasons = append(reasons[:mostReasons], fmt.Sprintf("and %d more", more))
 	}
-	return refuse(NotReady, "team %s is not ready to be consolidated: %s", d.team.Name, strings.Join(reasons, "; "))
+	back := ""
+	if d.team.Status == TeamConsolidating && !d.team.Consolidation.Open() {
+		back = fmt.Sprintf(". Nothing new is begun in it; to have it go on: cadre consolidate %s --roll-back", d.team.Name)
+	}
+	return refuse(NotReady, "team %s is not ready to be consolidated: %s%s", d.team.Name, strings.Join(reasons, "; "), back)
 }
 
 // reports checks that the actor may report of that attempt, and that it is at one of the steps.
@@ -131,10 +136,12 @@ func (b *ReportMerged) decide(d *decision) error {
 	return nil
 }
 
-// ReportStaged says which tree is to be committed on which commit; "" for none.
+// ReportStaged says which tree is to be committed on which commit; "" for none. Of what comes from branches see [Consolidation].
 type ReportStaged struct {
 	Attempt      int64
 	Parent, Tree string
+	Before       string
+	Branches     []Branch
 	Files        int64
 }
 
@@ -145,13 +152,24 @@ func (b *ReportStaged) decide(d *decision) error {
 	if err := d.green(); err != nil { // somebody may have begun something since
 		return err
 	}
-	if err := limit(text{"id of the commit", b.Parent, MaxSubject}, text{"id of the tree", b.Tree, MaxSubject}); err != nil {
+	if err := limit(text{"id of the commit", b.Parent, MaxSubject}, text{"id of the tree", b.Tree, MaxSubject}, text{"id of the tree before", b.Before, MaxSubject}); err != nil {
 		return err
 	}
 	if b.Files < 0 || b.Tree == "" && b.Files > 0 || d.team.Consolidation.NoCommit && b.Tree != "" {
 		return refuse(Invalid, "%d files in the tree %q cannot be committed", b.Files, brief(b.Tree))
 	}
-	d.emit(&WorkStaged{Attempt: b.Attempt, Parent: b.Parent, Tree: b.Tree, Files: b.Files})
+	if b.Tree == "" && (b.Before != "" || len(b.Branches) > 0) {
+		return refuse(Invalid, "branches come in with a commit, and there is none")
+	}
+	for _, one := range b.Branches {
+		if _, err := d.known(one.Member); err != nil {
+			return err
+		}
+		if err := limit(text{"name of the branch", one.Name, MaxSubject}, text{"id of the commit", one.Commit, MaxSubject}); err != nil {
+			return err
+		}
+	}
+	d.emit(&WorkStaged{Attempt: b.Attempt, Parent: b.Parent, Tree: b.Tree, Before: b.Before, Branches: b.Branches, Files: b.Files})
 	return nil
 }
 
@@ -184,20 +202,41 @@ func (b *ReportCheck) decide(d *decision) error {
 	output := clipTo(b.Output, MaxOutput)
 	d.emit(&CheckFailed{Attempt: b.Attempt, Check: b.Check, Millis: b.Millis, Output: output})
 	reason := fmt.Sprintf("the check %s failed: %s", b.Check, b.Failure)
-	words := reason + ". Nothing was committed, and the team goes on."
+	words := reason + ". Nothing was committed, and the team " + d.after() + "."
+	for _, one := range d.team.Consolidation.Branches {
+		words += fmt.Sprintf("\nThe work of %s stays on the branch %s, and comes in with the next consolidation.", one.Member, one.Name)
+	}
 	if output != "" {
 		words += " What the check said:\n" + output
 	}
 	return d.abandon(b.Left, reason, words)
 }
 
-// abandon ends the attempt and lets the team go on.
+// after says what becomes of the team when its consolidation is given up.
+func (d *decision) after() string {
+	if d.ends() {
+		return "is complete, as it was"
+	}
+	return "goes on"
+}
+
+// ends reports whether the team was complete before its consolidation, and nothing has come up that is to be done, nor anybody to do it.
+func (d *decision) ends() bool {
+	running, _ := d.anyRunning()
+	return d.team.Consolidation.Ended && running == "" && d.Count(Pending)+d.Count(InProgress) == 0
+}
+
+// abandon ends the attempt and lets the team go on, or be complete as it was before.
 func (d *decision) abandon(left []Fact, reason, words string) error {
 	if err := (&Base{Dirty: left}).check(); err != nil {
 		return err
 	}
 	d.emit(&ConsolidationAbandoned{Attempt: d.team.Consolidation.Attempt, Reason: clipTo(reason, MaxSubject), Left: left})
-	d.emit(&TeamStatusChanged{Status: TeamActive, Reason: clipTo(reason, MaxSubject)})
+	status := TeamActive
+	if d.ends() {
+		status = TeamComplete
+	}
+	d.emit(&TeamStatusChanged{Status: status, Reason: clipTo(reason, MaxSubject)})
 	d.tell(d.team.Lead, TypeSystem, "", "The consolidation was given up: %s", words)
 	return nil
 }

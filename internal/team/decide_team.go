@@ -157,6 +157,9 @@ func (b *SetStatus) decide(d *decision) error {
 			return refuse(NotReady, "%s still runs; shut it down first: cadre shutdown %s %s", name, d.team.Name, name)
 		}
 	}
+	if now == TeamConsolidating && b.Status == now && b.Report == "" {
+		return nil
+	}
 	switch {
 	case !allowed(TeamMoves, now, b.Status):
 		return refuse(Invalid, "team %s is %s and cannot become %s", d.team.Name, now, brief(string(b.Status)))

@@ -91,17 +91,22 @@ type (
 		Attempt  int64
 		Message  string
 		Include  []string
+		Only     []string
 		NoCommit bool
+		Ended    bool
 	}
-	// WorktreesMerged says that the work of these members is home from their worktrees.
+	// WorktreesMerged says that the work of these members is out of their worktrees and on their branches.
 	WorktreesMerged struct {
 		Attempt int64
 		Members []string
 	}
-	// WorkStaged says which tree is to be committed on which commit, and how many files differ.
+	// WorkStaged says which tree is to be committed on which commit, what of it comes from branches, and how many files differ. From here on the work tree may
+	// hold the branches' part of it.
 	WorkStaged struct {
 		Attempt      int64
 		Parent, Tree string
+		Before       string
+		Branches     []Branch
 		Files        int64
 	}
 	// CheckPassed and CheckFailed say how a check of the staged work ended.

@@ -178,7 +178,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "ReportOnline":
 		return &ReportOnline{Member: name.Draw(t, "member"), Incarnation: rapid.Int64Range(1, 3).Draw(t, "session")}
 	case "Consolidate":
-		return &Consolidate{Message: word.Draw(t, "message"), Include: rapid.SampledFrom([][]string{nil, nil, {"a"}, {"../a"}}).Draw(t, "include"), NoCommit: some.Draw(t, "noCommit")}
+		return &Consolidate{Message: word.Draw(t, "message"), Include: rapid.SampledFrom([][]string{nil, nil, {"a"}, {"../a"}}).Draw(t, "include"), Only: rapid.SampledFrom([][]string{nil, nil, nil, {"a"}}).Draw(t, "only"), NoCommit: some.Draw(t, "noCommit")}
 	case "ReportMerged":
 		return &ReportMerged{Attempt: attempt.Draw(t, "attempt"), Members: rapid.SampledFrom([][]string{nil, nil, {"ann"}, {"zoe"}}).Draw(t, "members")}
 	case "ReportStaged":

@@ -78,7 +78,7 @@ func TestThePageDrawsTheStates(t *testing.T) {
 
 // No two moves say the same, and every state of the tables can be got to and, but for the last ones, left.
 func TestMovesAreATable(t *testing.T) {
-	checkMoves(t, TeamMoves, TeamComplete, TeamAborted)
+	checkMoves(t, TeamMoves, TeamAborted)
 	checkMoves(t, MemberMoves, Phase(Stopped), Phase(Failed))
 }
 
