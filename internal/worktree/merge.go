@@ -8,7 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"cadre/internal/proc"
 )
 
 // merge merges the branch into the one that is checked out in home. Two merges at once would take each other's conflicts for their own.
@@ -73,6 +76,16 @@ type merging struct {
 	tree         string // of both
 }
 
+// Join makes the tree of what both commits have, in the repository of the work tree whose top is dir, or says why there is none. It touches nothing.
+func Join(ctx context.Context, procs *proc.Register, dir, ours, theirs string) (tree, left string, err error) {
+	m := merging{git: git{procs: procs, dir: dir}, head: ours, branch: theirs}
+	if m.repo, err = m.run(ctx, "rev-parse", "--path-format=absolute", "--git-dir"); err != nil {
+		return "", "", err
+	}
+	left, err = m.join(ctx)
+	return m.tree, left, err
+}
+
 // join makes the tree of both, touching nothing, or says why there is none.
 func (m *merging) join(ctx context.Context) (left string, err error) {
 	var out bytes.Buffer
@@ -83,12 +96,54 @@ func (m *merging) join(ctx context.Context) (left string, err error) {
 		m.tree = names[0]
 		return "", nil
 	case code == 1 && len(names) > 1:
-		return "conflicts in " + strings.Join(names[1:], ", "), nil
+		return conflicts(names[1:]), nil
 	case strings.Contains(err.Error(), "usage:"):
-		return "this git cannot merge without touching files; it takes git 2.38 or newer, or merge it yourself", nil
+		return m.joinByIndex(ctx) // a git before 2.38
 	case code > 0:
 		return err.Error(), nil // histories that have nothing in common, say
 	}
+	return "", err
+}
+
+func conflicts(paths []string) string { return "conflicts in " + strings.Join(paths, ", ") }
+
+// joinByIndex is join with what every git has: an index and a work tree of our own, which are gone afterwards. It follows no renames.
+func (m *merging) joinByIndex(ctx context.Context) (left string, err error) {
+	base, err := m.run(ctx, "merge-base", m.head, m.branch)
+	if err != nil {
+		return "the two have no commit in common", ctx.Err()
+	}
+	scratch, err := os.MkdirTemp("", "cadre-merge-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(scratch)
+	own := git{procs: m.procs, dir: filepath.Join(scratch, "tree")}
+	own.env = []string{"GIT_DIR=" + m.repo, "GIT_WORK_TREE=" + own.dir, "GIT_INDEX_FILE=" + filepath.Join(scratch, "index")}
+	if err := os.Mkdir(own.dir, 0o700); err != nil {
+		return "", err
+	}
+	if _, err := own.run(ctx, "read-tree", "-i", "-m", "--aggressive", base, m.head, m.branch); err != nil {
+		return "", err
+	}
+	_, failed := own.run(ctx, "merge-index", "-o", "-q", "git-merge-one-file", "-a")
+	unmerged, err := own.output(ctx, "ls-files", "--unmerged", "-z")
+	if err != nil {
+		return "", err
+	}
+	if unmerged != "" {
+		var paths []string
+		for entry := range strings.SplitSeq(strings.TrimRight(unmerged, "\x00"), "\x00") {
+			if _, path, _ := strings.Cut(entry, "\t"); !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+		return conflicts(paths), nil
+	}
+	if failed != nil {
+		return "", failed
+	}
+	m.tree, err = own.run(ctx, "write-tree")
 	return "", err
 }
 

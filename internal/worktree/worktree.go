@@ -9,6 +9,7 @@
 //
 //	nothing ──Add──▶ worktree on its branch ──Finish──▶ merged, worktree and branch gone
 //	                                      │    └──────▶ left: the branch stays, with all that was done on it
+//	                                      ├──Keep─────▶ left, where HEAD has not all of it, for somebody to merge
 //	                                      └──Leave────▶ left
 //
 // # Guarantees
