@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"cadre/internal/proc"
@@ -16,10 +17,14 @@ import (
 var ErrCheck = errors.New("a check failed")
 
 // FailedCheck is how a check did not pass.
-type FailedCheck struct{ Name, How, Output string }
+type FailedCheck struct {
+	Name, How, Output string
+
+	then string // what becomes of the team, and of branches
+}
 
 func (e *FailedCheck) Error() string {
-	return fmt.Sprintf("the check %s failed: %s; nothing was committed, and the team goes on", e.Name, e.How)
+	return fmt.Sprintf("the check %s failed: %s; nothing was committed, and %s", e.Name, e.How, e.then)
 }
 
 func (e *FailedCheck) Unwrap() []error {
@@ -29,10 +34,23 @@ func (e *FailedCheck) Unwrap() []error {
 // check runs the checks that have not passed yet, and makes the commit.
 func (w *work) check(ctx context.Context) error {
 	c := w.state()
+	if c.Tree != "" && w.repo.top == "" {
+		return w.lost(c)
+	}
+	if err := w.kept(ctx, c); err != nil {
+		return err
+	}
+	if err := w.land(ctx, c); err != nil {
+		return err
+	}
+	w.step("landed")
 	if !w.fresh {
 		if err := w.stands(ctx, c, "before the checks were through"); err != nil {
 			return err
 		}
+	}
+	if err := w.ready(ctx, c); err != nil {
+		return err
 	}
 	for _, check := range w.Desk.Team().Checks {
 		if slices.Contains(c.Passed, check.Name) {
@@ -49,12 +67,32 @@ func (w *work) check(ctx context.Context) error {
 	body := &team.ReportMade{Attempt: c.Attempt}
 	if c.Tree != "" {
 		var err error
-		if body.Commit, err = w.repo.commit(ctx, c.Parent, c.Tree, w.message(c)); err != nil {
+		parents := []string{c.Parent}
+		for _, b := range c.Branches {
+			parents = append(parents, b.Commit)
+		}
+		if body.Commit, err = w.repo.commit(ctx, c.Tree, w.message(c), parents...); err != nil {
 			return err
 		}
 	}
 	w.step("commit")
 	return w.do(ctx, body)
+}
+
+// ready makes the index that the checks find.
+func (w *work) ready(ctx context.Context, c team.Consolidation) error {
+	if w.repo.top == "" || w.fresh && c.Before == "" && c.Tree != "" { // or it is there, from when the tree was made
+		return nil
+	}
+	tree := c.Tree
+	if tree == "" {
+		var err error
+		if tree, err = w.repo.head(ctx); err != nil {
+			return err
+		}
+	}
+	_, err := w.repo.stage(ctx, w.index(), tree, nil)
+	return err
 }
 
 // stands refuses when what was staged is not what is there.
@@ -72,8 +110,8 @@ func (w *work) stands(ctx context.Context, c team.Consolidation, when string) er
 	if head != c.Parent {
 		return notReady("HEAD was moved from %.12s to %.12s %s; consolidate again", c.Parent, head, when)
 	}
-	if _, err := w.repo.text(ctx, "cat-file", "-e", c.Tree); err != nil {
-		return notReady("the tree that was staged is gone; consolidate again")
+	if err := w.kept(ctx, c); err != nil {
+		return err
 	}
 	changed, err := w.repo.unstaged(ctx, w.index(), c.Parent, c.Tree)
 	if err != nil {
@@ -83,6 +121,18 @@ func (w *work) stands(ctx context.Context, c team.Consolidation, when string) er
 		return notReady("%s was changed %s; look at it, and consolidate again", names(changed), when)
 	}
 	return nil
+}
+
+// kept refuses when git has removed what was staged, to which nothing refers.
+func (w *work) kept(ctx context.Context, c team.Consolidation) error {
+	if c.Tree == "" {
+		return nil
+	}
+	_, err := w.repo.text(ctx, "cat-file", "-e", c.Tree)
+	if refused := (*refusal)(nil); errors.As(err, &refused) {
+		return notReady("the tree that was staged is gone; consolidate again")
+	}
+	return err
 }
 
 // try runs one check.
@@ -95,11 +145,13 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check) 
 	if check.Seconds > 0 {
 		limit = time.Duration(check.Seconds) * time.Second
 	}
-	running, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	running, givenUp := w.watch(limited, c)
+	defer givenUp()
 	out := proc.Capture{Head: team.MaxOutput / 4, Tail: team.MaxOutput / 2}
 	env := append(local(os.Environ()), "CADRE_TREE="+c.Tree, "CADRE_PARENT="+c.Parent)
-	if c.Tree != "" {
+	if w.repo.top != "" {
 		env = append(env, "CADRE_INDEX="+w.index())
 	}
 	exit, err := w.procs.Run(running, proc.Cmd{Args: []string{"/bin/sh", "-c", check.Command}, Dir: t.Dir, Env: env, Stdout: &out, Stderr: &out, Task: "check " + check.Name}, proc.Ladder{})
@@ -107,7 +159,9 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check) 
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted in the check %s: %w; cadre consolidate %s goes on with it, and with --roll-back gives it up", check.Name, context.Cause(ctx), t.Name)
-	case running.Err() != nil:
+	case givenUp():
+		return w.ended()
+	case limited.Err() != nil:
 		how = fmt.Sprintf("it took longer than %s", limit)
 	case err != nil && !errors.Is(err, proc.ErrLeft):
 		return err
@@ -118,12 +172,47 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check) 
 	if how == "" {
 		return w.do(ctx, report)
 	}
+	if err := w.lift(ctx, c); err != nil {
+		return err
+	}
+	w.step("lifted")
 	report.Output = out.String()
 	report.Left = w.left(ctx, c)
 	if err := w.do(ctx, report); err != nil {
 		return err
 	}
-	return &FailedCheck{check.Name, how, report.Output}
+	then := "the team goes on"
+	if w.Desk.Team().Status == team.TeamComplete {
+		then = "the team is complete, as it was"
+	}
+	for _, b := range c.Branches {
+		then += fmt.Sprintf("; the work of %s stays on the branch %s", b.Member, b.Name)
+	}
+	return &FailedCheck{check.Name, how, report.Output, then}
+}
+
+// watch ends the context when somebody gives the attempt up. What it returns besides says whether that was so, and ends the watching.
+func (w *work) watch(ctx context.Context, c team.Consolidation) (context.Context, func() bool) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	over := errors.New("given up")
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			seq := w.Desk.Seq()
+			if now := w.state(); now.Attempt != c.Attempt || !now.Open() {
+				cancel(over)
+				return
+			}
+			if w.Desk.Wait(ctx, seq) != nil {
+				return
+			}
+		}
+	})
+	return ctx, func() bool {
+		cancel(nil)
+		watching.Wait()
+		return context.Cause(ctx) == over
+	}
 }
 
 // left is what the checks left behind.

@@ -23,6 +23,7 @@ type Options struct {
 	Except   []string // folders in which cadre keeps its own things
 	Message  string   // of the commit; "" for one that is made from the tasks
 	Include  []string // paths from the top of the work tree; see [team.Consolidation]
+	Only     []string
 	NoCommit bool
 	// Anew gives up an attempt that is under way, and begins another one with these options; else that one is gone on with, with its own.
 	Anew bool
@@ -47,7 +48,7 @@ const (
 
 // Run consolidates the team, from where an attempt before this one was. It returns the record of the team.
 func Run(ctx context.Context, o Options) (*Record, error) {
-	w, done, err := prepare(ctx, o)
+	w, done, err := prepare(ctx, o, false)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func Run(ctx context.Context, o Options) (*Record, error) {
 		case team.Done:
 			return w.seal(ctx)
 		default:
-			return nil, notReady("the consolidation was given up: %s", c.Reason)
+			err = w.ended()
 		}
 		if err != nil {
 			return nil, w.failed(ctx, err)
@@ -90,18 +91,36 @@ func Run(ctx context.Context, o Options) (*Record, error) {
 	}
 }
 
-// RollBack gives up the attempt that is under way: nothing is committed, and the team goes on. It is refused when HEAD names the commit already.
+// RollBack gives up the attempt that is under way: nothing is committed, the work tree is as it was, and the team goes on. So does one that was only marked for its
+// end. It is refused when HEAD names the commit already.
 func RollBack(ctx context.Context, o Options, reason string) error {
-	w, done, err := prepare(ctx, o)
+	w, done, err := prepare(ctx, o, false)
 	if err != nil {
 		return err
 	}
 	defer done()
 	c := w.state()
+	if t := o.Desk.Team(); !c.Open() && t.Status == team.TeamConsolidating { // it was only marked for its end
+		return w.do(ctx, &team.SetStatus{Status: team.TeamActive, Reason: reason})
+	}
 	if !c.Open() {
 		return &team.Error{Code: team.Nothing, Text: fmt.Sprintf("no consolidation of team %s is under way", o.Desk.Team().Name)}
 	}
 	return w.takeBack(ctx, reason)
+}
+
+// Settle ends what is left of an attempt that the end of the team has just ended: it waits for whoever was at it, and takes out of the work tree what one that was
+// killed had brought there.
+func Settle(ctx context.Context, o Options) error {
+	w, done, err := prepare(ctx, o, true)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if c := w.state(); c.Step == team.Abandoned {
+		return w.lift(ctx, c)
+	}
+	return nil
 }
 
 // work is a consolidation under way in this process.
@@ -112,8 +131,8 @@ type work struct {
 	fresh bool        // what is staged was staged by this process, just now
 }
 
-// prepare makes sure that nobody else consolidates the team, and that nothing of somebody who was killed at it still runs.
-func prepare(ctx context.Context, o Options) (w *work, done func(), err error) {
+// prepare makes sure that nobody else consolidates the team, and that nothing of somebody who was killed at it still runs. With wait it waits for the other one.
+func prepare(ctx context.Context, o Options, wait bool) (w *work, done func(), err error) {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
@@ -121,6 +140,13 @@ func prepare(ctx context.Context, o Options) (w *work, done func(), err error) {
 		o.patience = lockPatience
 	}
 	lock, err := proc.NewLock(filepath.Join(o.Dir, lockFile))
+	for wait && errors.Is(err, proc.ErrHeld) && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(lockPause):
+		}
+		lock, err = proc.NewLock(filepath.Join(o.Dir, lockFile))
+	}
 	if errors.Is(err, proc.ErrHeld) {
 		return nil, nil, notReady("team %s is being consolidated by another process", o.Desk.Team().Name)
 	}
@@ -185,13 +211,20 @@ func (w *work) do(ctx context.Context, body team.Body) error {
 	return err
 }
 
-func (w *work) index() string { return filepath.Join(w.Dir, scratch, "index") }
+// index is that of what is to be committed; a check finds it as CADRE_INDEX.
+func (w *work) index() string { return w.scratch("index") }
+
+func (w *work) scratch(name string) string { return filepath.Join(w.Dir, scratch, name) }
 
 // commits reports whether there is a commit to be made, and refuses where nobody can tell what of.
-func (w *work) commits(c team.Consolidation) (bool, error) {
+func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) {
 	t := w.Desk.Team()
 	switch {
-	case c.NoCommit || w.repo.top == "":
+	case c.NoCommit:
+		return false, nil
+	case w.repo.top == "" && t.Base.Top != "":
+		return false, w.gone()
+	case w.repo.top == "":
 		return false, nil
 	case t.Base.Unknown != "":
 		return false, notReady("what team %s did cannot be told from what was there before: %s. Commit it yourself, then: cadre consolidate %s --no-commit", t.Name, t.Base.Unknown, t.Name)
@@ -203,12 +236,39 @@ func (w *work) commits(c team.Consolidation) (bool, error) {
 		return false, notReady("what team %s did cannot be told from what was there before: when it was created it worked %s, and now in the repository %s. Commit it yourself, then: cadre consolidate %s --no-commit",
 			t.Name, was, w.repo.top, t.Name)
 	}
+	branch, err := w.repo.checkpoints(ctx)
+	if err != nil {
+		return false, err
+	}
+	if branch != "" {
+		return false, notReady("the branch of checkpoints %s is checked out in %s, and what is there is no work of anybody; check out another one", branch, w.repo.top)
+	}
 	return true, w.repo.quiet()
+}
+
+// gone says that the repository in which the team has worked is not to be found.
+func (w *work) gone() error {
+	t := w.Desk.Team()
+	if _, err := proc.Find("git"); err != nil {
+		return notReady("team %s has worked in the repository %s, and there is no git to commit that with: %v. Have git be found by PATH, or complete the team without a commit: cadre consolidate %s --no-commit",
+			t.Name, t.Base.Top, err, t.Name)
+	}
+	return notReady("team %s has worked in the repository %s, and %s is in none any more. Bring it back, or complete the team without a commit: cadre consolidate %s --no-commit",
+		t.Name, t.Base.Top, t.Dir, t.Name)
+}
+
+// lost is gone for an attempt that has staged something. It is given up only where nothing of it can be anywhere any more: without git nobody knows, and what it
+// has brought into the work tree would stay there.
+func (w *work) lost(c team.Consolidation) error {
+	if _, err := proc.Find("git"); err != nil || c.Step == team.Made {
+		return fmt.Errorf("the consolidation stays as it is: %v", w.gone()) // without the code, for which it would be given up
+	}
+	return w.gone()
 }
 
 // ours is what is to be committed, or why that cannot be said.
 func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error) {
-	s, err := w.repo.sort(ctx, w.Desk.Team().Base, c.Include, w.Except)
+	s, err := w.repo.sort(ctx, w.Desk.Team().Base, c, w.Except)
 	if err != nil {
 		return nil, err
 	}
@@ -221,18 +281,18 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 
 // begin looks first whether anything stands in the way, so that nothing is recorded for nothing.
 func (w *work) begin(ctx context.Context) error {
-	c := team.Consolidation{Include: w.Include, NoCommit: w.NoCommit}
-	commits, err := w.commits(c)
+	c := team.Consolidation{Include: w.Include, Only: w.Only, NoCommit: w.NoCommit}
+	commits, err := w.commits(ctx, c)
 	if err == nil && commits {
 		_, err = w.ours(ctx, c)
 	}
 	if err != nil {
 		return err
 	}
-	return w.do(ctx, &team.Consolidate{Message: w.Message, Include: w.Include, NoCommit: w.NoCommit})
+	return w.do(ctx, &team.Consolidate{Message: w.Message, Include: w.Include, Only: w.Only, NoCommit: w.NoCommit})
 }
 
-// merge brings home what members did in worktrees of their own.
+// merge has what members did in worktrees of their own on their branches.
 func (w *work) merge(ctx context.Context) error {
 	w.save(ctx)
 	w.step("checkpoint")
@@ -268,7 +328,7 @@ func (w *work) isolated() (all []team.Member) {
 	return all
 }
 
-// home ends the member and has its work merged: by its host, or here where none lives.
+// home ends the member and has its work on its branch: by its host, or here where none lives.
 func (w *work) home(ctx context.Context, m team.Member) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, endPatience, fmt.Errorf("%s has not ended", m.Name))
 	defer cancel()
@@ -318,7 +378,7 @@ func (w *work) home(ctx context.Context, m team.Member) error {
 func (w *work) stage(ctx context.Context) error {
 	c := w.state()
 	body := &team.ReportStaged{Attempt: c.Attempt}
-	commits, err := w.commits(c)
+	commits, err := w.commits(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -330,16 +390,25 @@ func (w *work) stage(ctx context.Context) error {
 		if body.Parent, err = w.repo.head(ctx); err != nil {
 			return err
 		}
-		if body.Tree, err = w.repo.stage(ctx, w.index(), body.Parent, paths); err != nil {
+		before, err := w.repo.stage(ctx, w.index(), body.Parent, paths)
+		if err != nil {
+			return err
+		}
+		if body.Tree, body.Branches, err = w.join(ctx, body.Parent, before); err != nil {
 			return err
 		}
 		changes, err := w.repo.changes(ctx, body.Parent, body.Tree)
 		if err != nil {
 			return err
 		}
-		if body.Files = int64(len(changes)); body.Files == 0 {
+		switch body.Files = int64(len(changes)); {
+		case len(body.Branches) > 0: // they are to be known as merged, also where nothing of them is left
+			body.Before = before
+		case body.Files == 0:
 			body.Tree = ""
 		}
+	} else if err := w.leave(ctx); err != nil {
+		return err
 	}
 	w.step("tree")
 	w.fresh = true
@@ -350,6 +419,9 @@ func (w *work) stage(ctx context.Context) error {
 func (w *work) place(ctx context.Context) error {
 	c := w.state()
 	if c.Commit != "" {
+		if w.repo.top == "" {
+			return w.lost(c)
+		}
 		head, err := w.repo.head(ctx)
 		if err != nil {
 			return err
@@ -365,6 +437,9 @@ func (w *work) place(ctx context.Context) error {
 			if err := w.repo.quiet(); err != nil {
 				return err
 			}
+			if err := w.still(ctx, c); err != nil {
+				return err
+			}
 			if err := w.repo.move(ctx, c.Commit, c.Parent, "cadre: team "+w.Desk.Team().Name); err != nil {
 				return err
 			}
@@ -375,8 +450,38 @@ func (w *work) place(ctx context.Context) error {
 			return err
 		}
 		w.step("index")
+		for _, b := range c.Branches {
+			if err := w.repo.forget(ctx, b); err != nil {
+				return err
+			}
+			w.step("branch")
+		}
+		w.detached(ctx, c)
 	}
 	return w.do(ctx, &team.ReportConsolidated{Attempt: c.Attempt})
+}
+
+// still makes sure that nobody has given the attempt up meanwhile.
+func (w *work) still(ctx context.Context, c team.Consolidation) error {
+	if err := w.Desk.Refresh(ctx); err != nil {
+		return err
+	}
+	if now := w.state(); now.Attempt != c.Attempt || !now.Open() {
+		return w.ended()
+	}
+	return nil
+}
+
+// ended says that somebody else has given the attempt up.
+func (w *work) ended() error {
+	return notReady("the consolidation was given up: %s; nothing was committed", w.state().Reason)
+}
+
+// detached tells of a commit that no branch has.
+func (w *work) detached(ctx context.Context, c team.Consolidation) {
+	if _, err := w.repo.text(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
+		w.Log(fmt.Sprintf("no branch is checked out in %s, so the commit is on none; to keep it: git branch NAME %.12s", w.repo.top, c.Commit))
+	}
 }
 
 // follow brings the index up to the commit. What somebody has committed on top of it meanwhile is theirs in the index too.
@@ -409,6 +514,9 @@ func (w *work) seal(ctx context.Context) (*Record, error) {
 func (w *work) failed(ctx context.Context, err error) error {
 	c := w.state()
 	code := team.CodeOf(err)
+	if c.Step == team.Abandoned && !errors.Is(err, ErrCheck) { // by somebody else
+		return errors.Join(err, w.lift(context.WithoutCancel(ctx), c))
+	}
 	if !c.Open() || errors.Is(err, ErrCheck) || code != team.NotReady && code != team.Invalid {
 		return err
 	}
@@ -418,8 +526,7 @@ func (w *work) failed(ctx context.Context, err error) error {
 	return err
 }
 
-// takeBack ends the attempt without a commit, because somebody wants that. What it was in the middle of is ended first: a merge that was killed may have written
-// half of its files.
+// takeBack ends the attempt without a commit, because somebody wants that. A worktree that was just being removed is gone first.
 func (w *work) takeBack(ctx context.Context, reason string) error {
 	if w.state().Step == team.Began {
 		for _, m := range w.isolated() {
@@ -437,6 +544,9 @@ func (w *work) takeBack(ctx context.Context, reason string) error {
 // giveUp ends the attempt without a commit.
 func (w *work) giveUp(ctx context.Context, reason string) error {
 	c := w.state()
+	if err := w.lost(c); c.Tree != "" && w.repo.top == "" && team.CodeOf(err) == "" {
+		return err
+	}
 	if c.Step == team.Made && c.Commit != "" {
 		head, err := w.repo.head(ctx)
 		if err != nil {
@@ -448,5 +558,9 @@ func (w *work) giveUp(ctx context.Context, reason string) error {
 			return notReady("the work is committed already (%.12s); cadre consolidate %s finishes", c.Commit, w.Desk.Team().Name)
 		}
 	}
+	if err := w.lift(ctx, c); err != nil {
+		return err
+	}
+	w.step("lifted")
 	return w.do(ctx, &team.AbandonConsolidation{Attempt: c.Attempt, Reason: reason, Left: w.left(ctx, c)})
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"cadre/internal/coord"
 	"cadre/internal/team"
 )
 
@@ -412,48 +411,6 @@ func TestKinds(t *testing.T) {
 	}
 	if text := l.git("cat-file", "-p", "HEAD:crlf.txt"); text != "a\nb" {
 		t.Errorf("crlf.txt is %q", text)
-	}
-}
-
-// What members did in worktrees of their own comes home first; what conflicts is a task for the lead, and nothing is committed before that is done.
-func TestWorktrees(t *testing.T) {
-	t.Parallel()
-	l := newLab(t)
-	l.found(team.Check{Name: "build", Command: "test -f hers.txt"})
-	l.isolate("eve", "hers.txt")
-	l.write("new.txt", "the team's\n")
-	l.isolate("dan", "a.txt") // conflicts
-	l.write("a.txt", "somebody else's\n")
-	l.refused("Merge the branch cadre/demo@dan", "is open")
-	if s := l.desk.Team(); s.Status != team.TeamActive || coord.Worktree(l.folder, "eve") || coord.Worktree(l.folder, "dan") {
-		t.Errorf("%+v", s)
-	}
-	if got := l.git("show", "cadre/demo@dan:a.txt"); got != "dan's" {
-		t.Errorf("on his branch a.txt is %q", got)
-	}
-	for _, name := range []string{"eve", "dan"} {
-		l.desk.View(func(s *team.State) {
-			if m, _ := s.Member(name); m.Status != team.Stopped {
-				t.Errorf("%s is %s", name, m.Status)
-			}
-		})
-	}
-	l.do("lead", &team.CompleteTask{Task: "2", Result: "merged by hand"})
-	l.run()
-	l.want(l.committed(), "M:a.txt", "A:new.txt")
-	l.git("show", "HEAD^:hers.txt")
-}
-
-// What a member that failed has in its worktree is half a work: it is left on its branch, and a task says so.
-func TestHalfAWork(t *testing.T) {
-	t.Parallel()
-	l := newLab(t)
-	l.found()
-	l.isolate("eve", "half.txt")
-	l.do(team.User, &team.ReportFailed{Member: "eve", Reason: "it died"})
-	l.refused("Merge the branch cadre/demo@eve", "is open")
-	if got := l.git("show", "cadre/demo@eve:half.txt"); got != "eve's" || l.commits() != 1 || coord.Worktree(l.folder, "eve") {
-		t.Errorf("on her branch is %q", got)
 	}
 }
 

@@ -188,7 +188,7 @@ type selection struct {
 }
 
 // sort looks at what differs from HEAD.
-func (r *repository) sort(ctx context.Context, base team.Base, include, except []string) (selection, error) {
+func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidation, except []string) (selection, error) {
 	var s selection
 	files, err := r.differing(ctx, except)
 	if err != nil {
@@ -198,14 +198,19 @@ func (r *repository) sort(ctx context.Context, base team.Base, include, except [
 	for _, f := range base.Dirty {
 		before[f.Path] = f.SHA256
 	}
-	included := map[string]bool{}
+	found := map[string]bool{}
+	covered := func(path string, by []string) (covered bool) {
+		for _, p := range by {
+			if p == path || strings.HasPrefix(path, p+"/") {
+				found[p], covered = true, true
+			}
+		}
+		return covered
+	}
 	var unmerged []string
 	most := int64(mostBytes)
 	for _, e := range files {
-		i := slices.IndexFunc(include, func(p string) bool { return p == e.path || strings.HasPrefix(e.path, p+"/") })
-		if i >= 0 {
-			included[include[i]] = true
-		}
+		included, meant := covered(e.path, c.Include), covered(e.path, c.Only)
 		was, known := before[e.path]
 		switch {
 		case e.unmerged:
@@ -213,7 +218,9 @@ func (r *repository) sort(ctx context.Context, base team.Base, include, except [
 			continue
 		case e.submodule && !e.moved: // what is not committed in there cannot be committed here
 			continue
-		case i >= 0 || !known:
+		case len(c.Only) > 0 && !meant:
+			continue
+		case included || !known:
 			s.ours = append(s.ours, e.path)
 			continue
 		}
@@ -237,8 +244,8 @@ func (r *repository) sort(ctx context.Context, base team.Base, include, except [
 	if len(unmerged) > 0 {
 		return s, notReady("conflicts are not resolved in %s", names(unmerged))
 	}
-	for _, p := range include {
-		if !included[p] {
+	for _, p := range slices.Concat(c.Include, c.Only) {
+		if !found[p] {
 			return s, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is to be included and does not differ from the last commit; paths are from the top of the work tree, %s", p, r.top)}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cadre/internal/proc"
+	"cadre/internal/team"
 	"cadre/internal/worktree"
 )
 
@@ -155,12 +156,43 @@ func (r *repository) head(ctx context.Context) (string, error) {
 	return id, err
 }
 
+// checkpoints returns the branch that is checked out, where it is one of those to which checkpoints of a team are committed; "" where it is not.
+func (r *repository) checkpoints(ctx context.Context) (string, error) {
+	branch, err := r.text(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
+	name, ok := strings.CutPrefix(branch, "cadre/")
+	if refused := (*refusal)(nil); errors.As(err, &refused) || err == nil && !ok {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	head, err := r.head(ctx)
+	if head == "" || err != nil {
+		return "", err
+	}
+	there, err := r.text(ctx, "ls-tree", "--name-only", head, "--", ".claude/teams/"+name+"/state.json")
+	if there == "" || err != nil {
+		return "", err
+	}
+	return branch, nil
+}
+
 // base is what a tree on that commit is compared with.
 func (r *repository) base(ctx context.Context, commit string) (string, error) {
 	if commit != "" {
 		return commit, nil
 	}
 	return r.text(ctx, "hash-object", "-t", "tree", "--stdin") // of nothing: the empty tree
+}
+
+// forget removes the branch of a member that is in HEAD now, if it is as it came in.
+func (r *repository) forget(ctx context.Context, b team.Branch) error {
+	_, err := r.text(ctx, "update-ref", "-d", "refs/heads/"+b.Name, b.Commit)
+	var refused *refusal
+	if errors.As(err, &refused) { // it is gone, or somebody has gone on with it
+		return nil
+	}
+	return err
 }
 
 // follows reports whether the commit on that parent is HEAD, or one of those before it.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,10 +19,14 @@ import (
 )
 
 // prepared is a project in which everything has a part: files of the person, staged or not, work of the team, two checks, and for those whom that is about
-// a worktree.
+// a worktree, in which files were made, changed and removed.
 func prepared(t *testing.T, isolated bool) (l *lab, mine string) {
 	l = newLab(t)
 	l.isolated = isolated
+	l.write("c.txt", "one\n")
+	l.write("gone/c.txt", "one\n")
+	l.git("add", "-A")
+	l.git("commit", "-qm", "second")
 	l.write("notes.txt", "the person's\n")
 	l.write("b.txt", "the person's change\n")
 	l.write("staged.txt", "the person's, staged\n")
@@ -32,26 +35,29 @@ func prepared(t *testing.T, isolated bool) (l *lab, mine string) {
 	l.found(team.Check{Name: "build", Command: "echo build >> ran"}, team.Check{Name: "test", Command: "echo test >> ran"})
 	if isolated {
 		l.isolate("eve", "hers.txt")
+		l.hers("eve", "c.txt", "changed\n")
+		l.hers("eve", "gone/c.txt", "")
+		l.hers("eve", "deep/er/hers.txt", "hers\n")
 	}
-	l.git("rm", "-q", "--cached", "staged.txt") // a merge wants the index clean; it is staged again below
 	l.write("new.txt", "the team's\n")
 	l.remove("a.txt")
-	return l, l.git("ls-files", "--stage", "b.txt", "notes.txt")
+	return l, l.git("ls-files", "--stage", "b.txt", "notes.txt", "staged.txt")
 }
 
 // right checks what a consolidation is to come to, however often it was interrupted.
 func right(l *lab, mine string) {
 	l.Helper()
-	l.want(l.committed(), "D:a.txt", "A:new.txt")
-	want := []string{"Work of team demo: Port the parser", "Work of eve in team demo", "first"}
-	if !l.isolated {
-		want = slices.Delete(want, 1, 2)
+	if l.isolated {
+		l.want(l.committed(), "D:a.txt", "M:c.txt", "A:deep/er/hers.txt", "D:gone/c.txt", "A:hers.txt", "A:new.txt")
+		l.want(strings.Split(l.git("log", "--format=%s", "HEAD^2", "--not", "HEAD^"), "\n"), "Work of eve in team demo")
+	} else {
+		l.want(l.committed(), "D:a.txt", "A:new.txt")
 	}
-	l.want(strings.Split(l.git("log", "--first-parent", "--format=%s"), "\n"), want...)
-	if now := l.git("ls-files", "--stage", "b.txt", "notes.txt"); now != mine {
+	l.want(strings.Split(l.git("log", "--first-parent", "--format=%s"), "\n"), "Work of team demo: Port the parser", "second", "first")
+	if now := l.git("ls-files", "--stage", "b.txt", "notes.txt", "staged.txt"); now != mine {
 		l.Errorf("the person's index was\n%s\nand is\n%s", mine, now)
 	}
-	if status := l.git("status", "--porcelain"); status != " M b.txt\n?? notes.txt\n?? staged.txt" {
+	if status := l.git("status", "--porcelain"); status != " M b.txt\nA  staged.txt\n?? notes.txt" {
 		l.Errorf("the status is\n%s", status)
 	}
 	if text, err := os.ReadFile(filepath.Join(l.project, "b.txt")); string(text) != "the person's change\n" || err != nil {
@@ -109,7 +115,7 @@ func (l *lab) killedAt(when, at string) {
 func TestKilledAtEachPoint(t *testing.T) {
 	t.Parallel()
 	l, mine := prepared(t, true)
-	for _, point := range []string{"began", "checkpoint", "home", "merged", "tree", "staged", "check", "check", "commit", "made", "head", "index", "done"} {
+	for _, point := range []string{"began", "checkpoint", "home", "merged", "tree", "staged", "removed", "written", "written", "written", "landed", "check", "check", "commit", "made", "head", "index", "branch", "done"} {
 		if points, killed := l.consolidating(point); !killed || points[len(points)-1] != point {
 			t.Fatalf("it was to be killed at %s; it was: %t, after %v", point, killed, points)
 		}
@@ -129,15 +135,15 @@ func TestKilledAtEachPoint(t *testing.T) {
 	}
 }
 
-// Killed at each step and given up, all is as it was when the worktrees were home; or it is committed already, and stays so.
+// Killed at each step and given up, HEAD, the index and the work tree are as they were before, and the work of members on their branches; or it is committed already, and stays so.
 func TestRolledBackAtEachStep(t *testing.T) {
 	t.Parallel()
-	for _, last := range []string{"merged", "staged", "made", "head"} {
+	for _, last := range []string{"began", "home", "merged", "staged", "removed", "written", "landed", "check", "made", "head"} {
 		t.Run(last, func(t *testing.T) {
 			t.Parallel()
-			l, mine := prepared(t, false)
-			l.consolidating(last)
+			l, mine := prepared(t, true)
 			before := l.scene()
+			l.consolidating(last)
 			if err := l.desk.Refresh(l.ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -156,6 +162,10 @@ func TestRolledBackAtEachStep(t *testing.T) {
 			if after := l.scene(); after != before {
 				t.Errorf("the scene was\n%s\nand is\n%s", before, after)
 			}
+			if _, err := os.Lstat(filepath.Join(l.project, "deep")); err == nil {
+				t.Error("an empty folder is left")
+			}
+			l.tidy()
 			if s := l.desk.Team(); s.Status != team.TeamActive || s.Consolidation.Reason != "enough" {
 				t.Errorf("the team is %+v", s)
 			}
@@ -202,28 +212,6 @@ func TestCommittedOnTop(t *testing.T) {
 	if status := l.git("status", "--porcelain"); status != "" || l.git("rev-parse", "HEAD^") != r.Commit {
 		t.Errorf("%+v, and the status is\n%s", r, status)
 	}
-}
-
-// Killed in the middle of a merge and given up, the merge is ended first: nothing half written is left, and no lock.
-func TestRolledBackInAMerge(t *testing.T) {
-	t.Parallel()
-	l, mine := prepared(t, true)
-	l.killedAt("after", "read-tree -m -u")
-	if _, err := os.Stat(filepath.Join(l.project, ".git", "index.lock")); err != nil {
-		t.Fatalf("it was not killed in the middle of a merge: %v", err)
-	}
-	if err := RollBack(l.ctx, l.options(), "enough"); err != nil {
-		t.Fatal(err)
-	}
-	l.tidy()
-	if status := l.git("status", "--porcelain"); status != " D a.txt\n M b.txt\n?? new.txt\n?? notes.txt\n?? staged.txt" {
-		t.Errorf("the status is\n%s", status)
-	}
-	if subject := l.git("log", "-1", "--format=%s"); subject != "Work of eve in team demo" {
-		t.Errorf("the last commit is %s", subject)
-	}
-	l.run()
-	right(l, mine)
 }
 
 // What a check started in a session of its own does not outlive the next one, when cadre was killed before it could end that.

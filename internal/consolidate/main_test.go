@@ -213,6 +213,19 @@ func (l *lab) isolate(name, file string) {
 	}
 }
 
+// hers is what the member has in its worktree: a file with that text, "" for none.
+func (l *lab) hers(name, file, text string) {
+	l.Helper()
+	path := filepath.Join(l.folder, "worktrees", name, file)
+	err := os.Remove(path) // a folder too, when it is empty
+	if text != "" {
+		err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
+	}
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
 func (l *lab) run() *Record {
 	l.Helper()
 	r, err := Run(l.ctx, l.options())
@@ -276,7 +289,7 @@ func (l *lab) remove(name string) {
 // files of the last commit, each with what became of it.
 func (l *lab) committed() []string {
 	l.Helper()
-	return strings.Fields(strings.ReplaceAll(l.git("show", "--format=", "--name-status", "--no-renames", "HEAD"), "\t", ":"))
+	return strings.Fields(strings.ReplaceAll(l.git("show", "--format=", "--name-status", "--no-renames", "--diff-merges=first-parent", "HEAD"), "\t", ":"))
 }
 
 func (l *lab) commits() int {
@@ -284,13 +297,13 @@ func (l *lab) commits() int {
 	return len(strings.Fields(l.git("rev-list", "HEAD")))
 }
 
-// scene is everything in the repository that a rollback leaves as it was; checkpoints are none of that.
+// scene is everything in the repository that a rollback leaves as it was; checkpoints, and the branches of members, are none of that.
 func (l *lab) scene() string {
 	l.Helper()
 	status := l.git("status", "--porcelain=v2", "--branch", "--untracked-files=all")
 	index := l.git("ls-files", "--stage")
 	diff := l.git("diff", "HEAD") + l.git("diff", "--cached")
-	refs := slices.DeleteFunc(strings.Split(l.git("for-each-ref"), "\n"), func(ref string) bool { return strings.HasSuffix(ref, "refs/heads/cadre/demo") })
+	refs := slices.DeleteFunc(strings.Split(l.git("for-each-ref"), "\n"), func(ref string) bool { return strings.Contains(ref, "refs/heads/cadre/demo") })
 	return strings.Join(append(refs, status, index, diff), "\n")
 }
 

@@ -43,9 +43,14 @@ func forget(index string) error {
 }
 
 // change is one file that differs between a commit and a tree.
-type change struct{ mode, id, path string }
+type change struct {
+	mode, id string // of the tree
+	was      string // mode of the commit
+	what     string // the letter that git has for it
+	path     string
+}
 
-// changes returns what differs between the commit and the tree; the modes and ids are the tree's.
+// changes returns what differs between the commit, or another tree, and the tree.
 func (r *repository) changes(ctx context.Context, commit, tree string) ([]change, error) {
 	if tree == "" {
 		return nil, nil
@@ -65,7 +70,7 @@ func (r *repository) changes(ctx context.Context, commit, tree string) ([]change
 		if len(fields) != 5 {
 			return nil, fmt.Errorf("git diff-tree says %.80q", parts[i])
 		}
-		all = append(all, change{fields[1], fields[3], string(parts[i+1])})
+		all = append(all, change{mode: fields[1], id: fields[3], was: fields[0], what: fields[4], path: string(parts[i+1])})
 	}
 	return all, nil
 }
@@ -92,15 +97,17 @@ func (r *repository) unstaged(ctx context.Context, index, commit, tree string) (
 	return pathsOf(differ), err
 }
 
-// commit makes the commit; nothing refers to it yet.
-func (r *repository) commit(ctx context.Context, parent, tree, message string) (string, error) {
+// commit makes a commit; nothing refers to it yet. A parent may be "".
+func (r *repository) commit(ctx context.Context, tree, message string, parents ...string) (string, error) {
 	named := *r
 	if _, err := r.text(ctx, "config", "user.email"); err != nil && os.Getenv("GIT_AUTHOR_NAME") == "" { // a name to commit under may be missing in CI
 		named.env = append(named.env, "GIT_AUTHOR_NAME=cadre", "GIT_AUTHOR_EMAIL=cadre@localhost", "GIT_COMMITTER_NAME=cadre", "GIT_COMMITTER_EMAIL=cadre@localhost")
 	}
 	args := []string{"commit-tree", tree, "-F", "-"}
-	if parent != "" {
-		args = append(args, "-p", parent)
+	for _, parent := range parents {
+		if parent != "" {
+			args = append(args, "-p", parent)
+		}
 	}
 	out, err := named.run(ctx, []byte(message), args...)
 	return strings.TrimSpace(string(out)), err

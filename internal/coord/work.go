@@ -2,11 +2,13 @@ package coord
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,15 +43,16 @@ func (h *Host) bringHome(m team.Member) {
 	err := BringHome(context.Background(), h.Desk, h.Procs, filepath.Dir(h.Hosts), m.Name, h.Log)
 	if locked := (*worktree.LockedError)(nil); errors.As(err, &locked) { // nobody is there to be told but the lead
 		t := h.Desk.Team()
-		err = toMerge(context.Background(), h.Desk, h.place(t, m.Name), notMerged(t, h.place(t, m.Name), m.Name, err.Error()))
+		err = toMerge(context.Background(), h.Desk, h.Procs, h.place(t, m.Name), notMerged(t, h.place(t, m.Name), m.Name, err.Error()))
 	}
 	if err != nil {
 		h.Log(err.Error())
 	}
 }
 
-// BringHome does so for a member whose session is over, of the team whose folder dir is. Where there is no worktree it does nothing. The work of one that
-// failed is half a work: it is left on its branch. A [worktree.LockedError] is the caller's to tell: nothing is wrong with the work.
+// BringHome does so for a member whose session is over, of the team whose folder dir is. Where there is no worktree it does nothing. While the team is
+// consolidated nothing is merged by itself: the work is left on the branch, for the consolidation. That of a member that
+// failed is half a work: it is left on its branch, for the lead. A [worktree.LockedError] is the caller's to tell: nothing is wrong with the work.
 func BringHome(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, member string, log func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, workTime)
 	defer cancel()
@@ -65,9 +68,13 @@ func BringHome(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, mem
 		if kept == "" {
 			return nil
 		}
-		return toMerge(ctx, d, p, notDone(t, p, member))
+		return toMerge(ctx, d, procs, p, notDone(t, p, member))
 	}
-	result, err := worktree.Finish(ctx, procs, p, workOf(member, t.Name))
+	finish := worktree.Finish
+	if t.Consolidation.Open() { // it comes in with the one commit of the team, after the checks
+		finish = worktree.Keep
+	}
+	result, err := finish(ctx, procs, p, workOf(member, t.Name))
 	if locked := (*worktree.LockedError)(nil); errors.As(err, &locked) {
 		return err
 	}
@@ -78,7 +85,7 @@ func BringHome(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, mem
 	if result.Left == "" {
 		return nil
 	}
-	return toMerge(ctx, d, p, notMerged(t, p, member, result.Left))
+	return toMerge(ctx, d, procs, p, notMerged(t, p, member, result.Left))
 }
 
 func notMerged(t team.Team, p worktree.Place, member, why string) string {
@@ -118,7 +125,7 @@ func (h *Host) keepWork(m team.Member) {
 	case err != nil:
 		h.Log("the worktree of " + m.Name + " stays where it is: " + err.Error())
 	case kept != "" && !over:
-		if err := toMerge(ctx, h.Desk, p, notDone(t, p, m.Name)); err != nil {
+		if err := toMerge(ctx, h.Desk, h.Procs, p, notDone(t, p, m.Name)); err != nil {
 			h.Log(err.Error())
 		}
 	case kept != "":
@@ -139,9 +146,9 @@ func (h *Host) isolates(ctx context.Context) error {
 }
 
 // toMerge puts a branch that was left on the list, for the lead.
-func toMerge(ctx context.Context, d *desk.Desk, p worktree.Place, why string) error {
+func toMerge(ctx context.Context, d *desk.Desk, procs *proc.Register, p worktree.Place, why string) error {
 	t := d.Team()
-	subject, listed := "Merge the branch "+p.Branch, false
+	subject, listed := mergeSubject(p.Branch), false
 	d.View(func(s *team.State) {
 		for task := range s.Tasks() { // by one that was killed then
 			listed = listed || task.Subject == subject && (task.Status == team.Pending || task.Status == team.InProgress)
@@ -150,11 +157,55 @@ func toMerge(ctx context.Context, d *desk.Desk, p worktree.Place, why string) er
 	if listed {
 		return nil
 	}
-	_, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.CreateTask{Subject: subject, Owner: t.Lead, Priority: "high", Description: why}})
+	body := &team.CreateTask{Subject: subject, Owner: t.Lead, Priority: "high", Description: why}
+	if tip, err := worktree.Tip(ctx, procs, p.Repo, p.Branch); tip != "" && err == nil {
+		body.Metadata = map[string]json.RawMessage{mergeKey: json.RawMessage(strconv.Quote(tip))}
+	}
+	_, err := d.Do(ctx, team.Command{Actor: team.User, Body: body})
 	if err != nil {
 		return fmt.Errorf("not on the task list, that %s is to be merged: %w", p.Branch, err)
 	}
 	return nil
+}
+
+// mergeKey is the metadata of a task to merge a branch that names the commit which it was at then.
+const mergeKey = "commit"
+
+func mergeSubject(branch string) string { return "Merge the branch " + branch }
+
+// ToMerge puts the branch of a member on the list, for the lead, who is told why it was not merged.
+func ToMerge(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, member, why string) error {
+	t := d.Team()
+	p := place(t, dir, member)
+	return toMerge(ctx, d, procs, p, notMerged(t, p, member, why))
+}
+
+// Waiting returns the branches with work of members that is not in HEAD, but for those which the lead was told to merge as they are.
+func Waiting(ctx context.Context, d *desk.Desk, procs *proc.Register) (all []team.Branch, err error) {
+	t := d.Team()
+	var members []team.Member
+	told := map[string]bool{}
+	d.View(func(s *team.State) {
+		members = s.Members()
+		for task := range s.Tasks() {
+			var commit string
+			json.Unmarshal(task.Metadata[mergeKey], &commit) // a task of an older cadre has none, and is of any commit
+			told[task.Subject+" "+commit] = true
+		}
+	})
+	for _, m := range members {
+		if m.Isolation != team.Worktree {
+			continue
+		}
+		b := team.Branch{Member: m.Name, Name: briefing.Branch(t.Name, m.Name)}
+		if b.Commit, err = worktree.Ahead(ctx, procs, t.Dir, b.Name); err != nil {
+			return nil, err
+		}
+		if subject := mergeSubject(b.Name) + " "; b.Commit != "" && !told[subject] && !told[subject+b.Commit] {
+			all = append(all, b)
+		}
+	}
+	return all, nil
 }
 
 // KeepWork leaves what members did in the worktrees of a team on their branches. It is for a team that nobody runs any more, before its folder goes away.

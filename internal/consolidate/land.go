@@ -1,0 +1,345 @@
+package consolidate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"cadre/internal/coord"
+	"cadre/internal/team"
+	"cadre/internal/worktree"
+)
+
+// join makes the tree of what is the team's in the work tree, which has been staged on the parent as before, and of the branches of its members. Where a branch does
+// not come in cleanly the lead gets a task for it.
+func (w *work) join(ctx context.Context, parent, before string) (tree string, in []team.Branch, err error) {
+	branches, err := w.waiting(ctx, parent)
+	if err != nil || len(branches) == 0 {
+		return before, nil, err
+	}
+	tree = before
+	ours, err := w.repo.commit(ctx, tree, "what is in the work tree", parent)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, b := range branches {
+		next, left, err := worktree.Join(ctx, w.procs, w.repo.top, ours, b.Commit)
+		if err == nil && left == "" {
+			left, err = w.blocked(ctx, before, tree, next)
+		}
+		switch {
+		case err != nil:
+			return "", nil, err
+		case left != "":
+			if err := coord.ToMerge(ctx, w.Desk, w.procs, w.Dir, b.Member, left); err != nil {
+				return "", nil, err
+			}
+			continue
+		}
+		if ours, err = w.repo.commit(ctx, next, "with "+b.Name, ours, b.Commit); err != nil {
+			return "", nil, err
+		}
+		tree, in = next, append(in, b)
+	}
+	return tree, in, nil
+}
+
+// waiting are the branches that are to come in.
+func (w *work) waiting(ctx context.Context, parent string) ([]team.Branch, error) {
+	if parent == "" { // there is no branch without a commit
+		return nil, nil
+	}
+	return coord.Waiting(ctx, w.Desk, w.procs)
+}
+
+// leave gives the branches to the lead, because nothing is to be committed here.
+func (w *work) leave(ctx context.Context) error {
+	if w.repo.top == "" {
+		return nil
+	}
+	parent, err := w.repo.head(ctx)
+	if err != nil {
+		return err
+	}
+	branches, err := w.waiting(ctx, parent)
+	for _, b := range branches {
+		err = errors.Join(err, coord.ToMerge(ctx, w.Desk, w.procs, w.Dir, b.Member, "with --no-commit nothing is merged"))
+	}
+	return err
+}
+
+// blocked says why what the branch brings, from the one tree to the next, cannot come into the work tree; "" where it can. Nothing is to be in its way, nor the same
+// thing: that is somebody's.
+func (w *work) blocked(ctx context.Context, before, tree, next string) (string, error) {
+	brings, err := w.repo.changes(ctx, tree, next)
+	if err != nil {
+		return "", err
+	}
+	for _, one := range brings {
+		if one.mode == gitlink || one.was == gitlink {
+			return one.path + " is a submodule", nil
+		}
+	}
+	at, err := w.repo.whereabouts(ctx, w.scratch("land"), before, next)
+	if refused := (*refusal)(nil); errors.As(err, &refused) {
+		return refused.Error(), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	in := append(at.there, at.elsewhere...)
+	for _, one := range at.here {
+		if one.was == nothing && w.repo.filled(one.path, at.here) {
+			in = append(in, one)
+		}
+	}
+	if len(in) > 0 {
+		return "not committed, and not the team's: " + names(pathsOf(in)), nil
+	}
+	return "", nil
+}
+
+// filled reports whether there is a folder at the path, with more in it than the changes remove.
+func (r *repository) filled(name string, changes []change) bool {
+	err := filepath.WalkDir(r.path(name), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		if !slices.ContainsFunc(changes, func(c change) bool { return c.mode == nothing && r.path(c.path) == path }) {
+			return errFilled
+		}
+		return nil
+	})
+	return err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
+}
+
+var errFilled = errors.New("there is more in it")
+
+const gitlink = "160000" // mode of a submodule
+
+// land has the work tree hold what comes in from the branches, so that the checks see it. It may be called again when it was killed.
+func (w *work) land(ctx context.Context, c team.Consolidation) error {
+	if c.Before == "" {
+		return nil
+	}
+	at, err := w.repo.whereabouts(ctx, w.scratch("land"), c.Before, c.Tree)
+	if err != nil {
+		return err
+	}
+	if len(at.elsewhere) > 0 {
+		return notReady("%s was changed before the work of %s was there; look at it, and consolidate again", names(pathsOf(at.elsewhere)), branchers(c))
+	}
+	return w.put(ctx, c.Tree, at.here)
+}
+
+// lift takes what came in from the branches out of the work tree again. What somebody has changed since stays, and is named.
+func (w *work) lift(ctx context.Context, c team.Consolidation) error {
+	if c.Before == "" {
+		return nil
+	}
+	if w.repo.top == "" {
+		w.Log(fmt.Sprintf("what came in from %s stays in %s, where there is no repository any more", branchers(c), w.Desk.Team().Dir))
+		return nil
+	}
+	for _, tree := range []string{c.Before, c.Tree} {
+		_, err := w.repo.text(ctx, "cat-file", "-e", tree)
+		if refused := (*refusal)(nil); errors.As(err, &refused) {
+			w.Log(fmt.Sprintf("what came in from %s stays in %s: git has removed what was there before", branchers(c), w.repo.top))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	at, err := w.repo.whereabouts(ctx, w.scratch("land"), c.Tree, c.Before)
+	if err != nil {
+		return err
+	}
+	head, err := w.repo.head(ctx)
+	if err != nil {
+		return err
+	}
+	if head != c.Parent { // what somebody has committed of it stays
+		differs, err := w.repo.changed(ctx, head, c.Tree)
+		if err != nil {
+			return err
+		}
+		at.here = slices.DeleteFunc(at.here, func(one change) bool { return !differs[one.path] })
+	}
+	if len(at.elsewhere) > 0 {
+		w.Log(fmt.Sprintf("what came in from %s was changed since and stays as it is: %s", branchers(c), names(pathsOf(at.elsewhere))))
+	}
+	return w.put(ctx, c.Before, at.here)
+}
+
+func branchers(c team.Consolidation) string {
+	var all []string
+	for _, b := range c.Branches {
+		all = append(all, b.Member)
+	}
+	return strings.Join(all, ", ")
+}
+
+// sorted are the paths in which two trees differ, by what the work tree has there: what the first tree has, what the second one has, or something else. They
+// are changes from the first to the second.
+type sorted struct{ here, there, elsewhere []change }
+
+func (r *repository) whereabouts(ctx context.Context, index, from, to string) (s sorted, err error) {
+	changes, err := r.changes(ctx, from, to)
+	if err != nil {
+		return s, err
+	}
+	var looked []string
+	for _, c := range changes {
+		if info, err := os.Lstat(r.path(c.path)); c.was == nothing && err == nil && info.IsDir() { // and so no file
+			continue
+		}
+		looked = append(looked, c.path)
+	}
+	now, err := r.stage(ctx, index, from, looked)
+	if err != nil {
+		return s, err
+	}
+	moved, err := r.changed(ctx, from, now)
+	if err != nil {
+		return s, err
+	}
+	differs, err := r.changed(ctx, to, now)
+	for _, c := range changes {
+		switch {
+		case !moved[c.path]:
+			s.here = append(s.here, c)
+		case !differs[c.path]:
+			s.there = append(s.there, c)
+		default:
+			s.elsewhere = append(s.elsewhere, c)
+		}
+	}
+	return s, err
+}
+
+func (r *repository) changed(ctx context.Context, from, to string) (map[string]bool, error) {
+	changes, err := r.changes(ctx, from, to)
+	all := map[string]bool{}
+	for _, c := range changes {
+		all[c.path] = true
+	}
+	return all, err
+}
+
+const nothing = "000000" // mode of what is not there
+
+func (r *repository) path(name string) string { return filepath.Join(r.top, filepath.FromSlash(name)) }
+
+// put makes these files be as the tree has them, one at a time: each is at every moment as it was, or as it is to be.
+func (w *work) put(ctx context.Context, tree string, changes []change) error {
+	making := filepath.Join(w.repo.dir, "cadre-land-"+w.Desk.Team().ID) // most likely on the disk of the work tree
+	if err := os.RemoveAll(making); err != nil {                        // of one that was killed
+		return err
+	}
+	var in bytes.Buffer
+	var written []string
+	for _, c := range changes {
+		if c.mode != nothing {
+			written = append(written, c.path)
+			in.WriteString(c.path + "\x00")
+			continue
+		}
+		if err := w.repo.remove(c.path); err != nil {
+			return err
+		}
+		w.step("removed")
+	}
+	if len(written) == 0 {
+		return nil
+	}
+	defer os.RemoveAll(making)
+	own := w.repo.with(w.scratch("land"))
+	if err := forget(own.index); err != nil {
+		return err
+	}
+	if _, err := own.run(ctx, nil, "read-tree", tree); err != nil {
+		return err
+	}
+	if _, err := own.run(ctx, in.Bytes(), "checkout-index", "-z", "--stdin", "--prefix="+making+"/"); err != nil {
+		return err
+	}
+	for _, name := range written {
+		if err := install(filepath.Join(making, filepath.FromSlash(name)), w.repo.path(name)); err != nil {
+			return err
+		}
+		w.step("written")
+	}
+	return nil
+}
+
+// remove removes the file, and the folders in which nothing is left.
+func (r *repository) remove(name string) error {
+	path := r.path(name)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	for dir := filepath.Dir(path); dir != r.top; dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// install moves the file to its place in one step, also from another disk.
+func install(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	info, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // a link
+		target, err := os.Readlink(from)
+		if err != nil {
+			return err
+		}
+		return replace(to, func(making string) error { return os.Symlink(target, making) })
+	}
+	f, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(from, to); !errors.Is(err, syscall.EXDEV) {
+		return err
+	}
+	return replace(to, func(making string) error {
+		out, err := os.OpenFile(making, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm())
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(out, f)
+		return errors.Join(err, out.Sync(), out.Close())
+	})
+}
+
+// replace puts what is made under a name of ours beside it in the place of the file.
+func replace(to string, put func(making string) error) error {
+	making := filepath.Join(filepath.Dir(to), ".cadre-landing")
+	if err := os.Remove(making); err != nil && !errors.Is(err, fs.ErrNotExist) { // of one that was killed
+		return err
+	}
+	if err := put(making); err != nil {
+		return err
+	}
+	return os.Rename(making, to)
+}
