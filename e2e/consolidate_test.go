@@ -51,16 +51,18 @@ func gated(t *testing.T, checks ...string) *world {
 // consolidated checks that the team's work is committed, once, and that what is the person's is as it was.
 func (w *world) consolidated() {
 	w.t.Helper()
-	if got, want := w.gitSays("log", "--first-parent", "--format=%s", "-3"), "Work of team demo: Two files\nWork of ann in team demo\nedition 5"; got != want {
+	if got, want := w.gitSays("log", "--first-parent", "--format=%s", "-2"), "Work of team demo: Two files\nedition 5"; got != want {
 		w.t.Errorf("the commits are\n%s", got)
 	}
-	if got, want := w.gitSays("show", "--format=", "--name-status", "HEAD"), "M\tdocs/guide.md\nA\this.txt"; got != want {
+	if got, want := w.gitSays("diff", "--name-status", "HEAD^", "HEAD"), "M\tdocs/guide.md\nA\thers.txt\nA\this.txt"; got != want {
 		w.t.Errorf("the commit is of\n%s", got)
 	}
 	if got, want := w.gitSays("status", "--porcelain"), "M README.md\nA  staged.txt\n?? mine.txt"; got != want { // without its first space
 		w.t.Errorf("the status is\n%s", got)
 	}
-	w.git("show", "HEAD:hers.txt")
+	if got := w.gitSays("log", "--format=%s", "HEAD^2", "--not", "HEAD^"); got != "Work of ann in team demo" {
+		w.t.Errorf("hers is\n%s", got)
+	}
 	w.git("fsck", "--strict", "--no-dangling")
 	if trees := w.gitSays("worktree", "list"); strings.Contains(trees, "\n") {
 		w.t.Errorf("worktrees: %s", trees)
@@ -69,7 +71,7 @@ func (w *world) consolidated() {
 		w.t.Error("there is no record")
 	}
 	review := w.must("review", "demo")
-	if !strings.Contains(review, "team demo is complete: commit "+w.gitSays("rev-parse", "HEAD")[:12]+", 2 files; 2 tasks by 3 members") || strings.Contains(review, "is not the one") {
+	if !strings.Contains(review, "team demo is complete: commit "+w.gitSays("rev-parse", "HEAD")[:12]+", 3 files; 2 tasks by 3 members") || strings.Contains(review, "is not the one") {
 		w.t.Errorf("the review is\n%s", review)
 	}
 }
@@ -99,7 +101,7 @@ func TestConsolidationIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := w.must("resume", "demo")
-	for _, words := range []string{"! consolidation 1 was begun by user and is not finished", "! staged: 2 files, on " + head[:12], "! checks that passed: first; that are left: second", "✓ check second", "team demo is complete"} {
+	for _, words := range []string{"! consolidation 1 was begun by user and is not finished", "! staged: 3 files, on " + head[:12] + ", with cadre/demo@ann", "    A hers.txt", "! checks that passed: first; that are left: second", "✓ check second", "team demo is complete"} {
 		if !strings.Contains(out, words) {
 			t.Errorf("it does not say %q:\n%s", words, out)
 		}
@@ -114,9 +116,12 @@ func TestConsolidationIsResumed(t *testing.T) {
 func TestConsolidationIsTakenBack(t *testing.T) {
 	mark := mark()
 	w := gated(t, fmt.Sprintf("only: test -e $HOME/go || { touch $HOME/began; exec sleep %s; }", mark))
+	before := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files", "--stage")
 	p := w.start("consolidate", "demo")
 	eventually(t, "the check runs", func() bool { return has(w.root, "user", "began") })
-	before := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files", "--stage")
+	if !has(w.dir, "hers.txt") {
+		t.Error("the check does not see what ann did")
+	}
 	p.kill()
 	noneLeft(t, mark)
 	w.must("consolidate", "demo", "--roll-back")

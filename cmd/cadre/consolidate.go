@@ -24,16 +24,19 @@ func (a *app) consolidateCommand() *cobra.Command {
 	var as string
 	c := &cobra.Command{
 		Use: "consolidate [TEAM]", Short: "Check what a team did, commit it, and complete the team", Args: positional(0),
-		Long: `Bring a team to its end when everybody is done: members with worktrees of their own end and their work is merged, the checks of the team (checks: in
-its file, or --check) run in its directory, and what the team did becomes one commit on the branch that is checked out. Then the team is complete, and
-its record is kept as the file COMPLETED in its folder.
+		Long: `Bring a team to its end when everybody is done: members with worktrees of their own end, what they did on their branches is put into the work tree, the checks of
+the team (checks: in its file, or --check) run in its directory, and what the team did becomes one commit on what is checked out, with the branches as its
+further parents. Then the team is complete, and its record is kept as the file COMPLETED in its folder. A team that is complete without one can be consolidated too.
 
 What differs from the last commit, and did not when the team was created, is the team's. What did and is as it was then is yours, and stays as it is, staged
 or not. A file that had changes of yours then and was changed since is refused: commit or stash it, or name it with --include. What you yourself
-change there while the team works cannot be told from its work. What git ignores is never committed. A checkpoint on cadre/TEAM is made first. No hook of the repository runs, unless a check does that: GIT_INDEX_FILE="$CADRE_INDEX" git hook run pre-commit
+change there while the team works cannot be told from its work: what is staged is shown, and --only names what is to be committed of it. Where another team
+has worked in the same work tree meanwhile, and has not committed that, --only has to be given. What git ignores is never committed. A checkpoint on
+cadre/TEAM is made first. No hook of the repository runs, unless a check does that: GIT_INDEX_FILE="$CADRE_INDEX" git hook run pre-commit
 
-When a check fails nothing is committed, the team goes on, and its lead is told what the check said. Killed at any moment, the same command goes on where
-it stopped; --roll-back gives up what it left unfinished.
+A branch that does not merge becomes a task for the lead. When a check fails nothing is committed, HEAD and the work tree are as they were, the branches stay,
+the team goes on, and its lead is told what the check said. Killed at any moment, the same command goes on where it stopped; --roll-back gives up what it left
+unfinished, and has a team go on that was only marked for its end (cadre shutdown --graceful).
 
 Exit status 0: the team is complete. 1: not now: somebody works, a check failed, a file is in the way. 2: it will not work.`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -42,7 +45,7 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 				return err
 			}
 			o.Actor = a.actor(name, as)
-			for _, flag := range []string{"message", "include", "no-commit"} {
+			for _, flag := range []string{"message", "include", "only", "no-commit"} {
 				o.Anew = o.Anew || c.Flags().Changed(flag)
 			}
 			if rollBack {
@@ -56,8 +59,9 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 	}
 	c.Flags().StringVarP(&o.Message, "message", "m", "", "first lines of the commit's message; by default made from the goal")
 	c.Flags().StringArrayVar(&o.Include, "include", nil, "file or folder that is committed although you had changes there before the team; may be repeated")
+	c.Flags().StringArrayVar(&o.Only, "only", nil, "file or folder that is committed, and nothing else of the work tree; may be repeated")
 	c.Flags().BoolVar(&o.NoCommit, "no-commit", false, "run the checks and complete the team, and commit nothing")
-	c.Flags().BoolVar(&rollBack, "roll-back", false, "give up an unfinished consolidation: nothing is committed, and the team goes on")
+	c.Flags().BoolVar(&rollBack, "roll-back", false, "give up an unfinished consolidation, or the mark for one: nothing is committed, and the team goes on")
 	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
 	return c
 }
@@ -70,12 +74,16 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 		return err
 	}
 	defer d.Close()
-	if t := d.Team(); t.CleanedUp || t.Status == team.TeamAborted || t.Status == team.TeamComplete && t.Consolidation.Step != team.Done {
+	if t := d.Team(); t.CleanedUp || t.Status == team.TeamAborted {
 		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s is %s, and nothing of it is left to be consolidated; to read its record: cadre review %s", name, t.Status, name)}
 	}
 	if o.Include, err = fromTop(d.Team(), o.Include); err != nil {
 		return err
 	}
+	if o.Only, err = fromTop(d.Team(), o.Only); err != nil {
+		return err
+	}
+	o.Beside = func(ctx context.Context) ([]string, error) { return a.beside(ctx, d.Team()) }
 	o.Desk, o.Dir, o.Log, o.Except = d, dir, a.note, []string{a.home.Root, a.home.Claude}
 	if !a.json {
 		o.Checking = func(check string) { fmt.Fprintln(a.out, show.Clean("▸ check "+check)) }
@@ -93,6 +101,12 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 // consolidate goes on with the consolidation of the team, or begins it.
 func (a *app) consolidate(ctx context.Context, name string, o consolidate.Options) error {
 	return a.consolidating(ctx, name, o, func(o consolidate.Options) error {
+		staged := []string{}
+		o.Staged = func(changes []string) {
+			if staged = changes; !a.json {
+				fmt.Fprint(a.out, listed(changes))
+			}
+		}
 		r, err := consolidate.Run(ctx, o)
 		if failed, ok := errors.AsType[*consolidate.FailedCheck](err); ok && failed.Output != "" {
 			fmt.Fprintln(a.err, strings.TrimRight(show.Text(failed.Output), "\n"))
@@ -100,8 +114,54 @@ func (a *app) consolidate(ctx context.Context, name string, o consolidate.Option
 		if err != nil {
 			return err
 		}
-		return a.print(r, func(w io.Writer) error { return writeSealed(w, r) })
+		value := struct {
+			*consolidate.Record
+			Staged []string `json:"staged"`
+		}{r, staged}
+		return a.print(value, func(w io.Writer) error { return writeSealed(w, r) })
 	})
+}
+
+// mostListed is how many paths a person is shown.
+const mostListed = 20
+
+// listed are the changes, a line each.
+func listed(changes []string) string {
+	var b strings.Builder
+	for i, one := range changes {
+		if i == mostListed && len(changes) > mostListed+1 {
+			fmt.Fprintf(&b, "    and %d more\n", len(changes)-i)
+			break
+		}
+		fmt.Fprintf(&b, "    %s\n", show.Clean(one))
+	}
+	return b.String()
+}
+
+// beside are the other teams whose work in the same work tree may be taken for that of the team.
+func (a *app) beside(ctx context.Context, t team.Team) (all []string, err error) {
+	names, err := a.home.Names()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		other, err := a.glance(ctx, name)
+		if err != nil {
+			a.note(fmt.Sprintf("whether team %s works in the same work tree is not known: %v", name, err))
+			continue
+		}
+		if consolidate.Beside(t, other) {
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+// winding tells who adds something to a team that is marked for its end that nobody will begin it.
+func (a *app) winding(t team.Team) {
+	if t.Status == team.TeamConsolidating {
+		a.note(fmt.Sprintf("team %s is being brought to its end, and nothing new is begun; to have it go on: cadre consolidate %s --roll-back", t.Name, t.Name))
+	}
 }
 
 func (a *app) rollBack(ctx context.Context, name string, o consolidate.Options) error {
@@ -109,7 +169,11 @@ func (a *app) rollBack(ctx context.Context, name string, o consolidate.Options) 
 		if err := consolidate.RollBack(ctx, o, "it was taken back"); err != nil {
 			return err
 		}
-		return a.print(o.Desk.Team(), said("team %s goes on; nothing was committed", name))
+		then := "goes on"
+		if o.Desk.Team().Status == team.TeamComplete {
+			then = "is complete, as it was"
+		}
+		return a.print(o.Desk.Team(), said("team %s %s; nothing was committed", name, then))
 	})
 }
 
@@ -156,11 +220,14 @@ func reached(t team.Team) []string {
 		return append(lines, "nothing is staged, nothing is checked")
 	}
 	if c.Step == team.Merged {
-		return append(lines, "worktrees are merged; nothing is staged, nothing is checked")
+		return append(lines, "what members did in worktrees is on their branches; nothing is staged, nothing is checked")
 	}
 	staged := "nothing to commit"
 	if c.Tree != "" {
-		staged = fmt.Sprintf("staged: %s, on %.12s", plural(int(c.Files), "file"), c.Parent)
+		staged = fmt.Sprintf("staged: %s, on %s", plural(int(c.Files), "file"), show.Parent(c.Parent))
+		if len(c.Branches) > 0 {
+			staged += ", with " + show.Branches(c.Branches)
+		}
 	}
 	var left []string
 	for _, check := range t.Checks {

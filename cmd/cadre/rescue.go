@@ -106,6 +106,7 @@ func (a *app) abortCommand() *cobra.Command {
 				return err
 			}
 			defer d.Close()
+			was := d.Team().Consolidation
 			if d.Team().Status != team.TeamAborted {
 				if _, err := d.Do(ctx, team.Command{Actor: a.actor(name, ""), Body: &team.SetStatus{Status: team.TeamAborted, Reason: reason}}); err != nil {
 					return err
@@ -113,6 +114,11 @@ func (a *app) abortCommand() *cobra.Command {
 			}
 			if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
 				return &team.Error{Code: team.NotReady, Text: "the team is aborted, but a process of it is still there: " + err.Error() + "; run cadre abort again"}
+			}
+			if was.Open() {
+				if err := consolidate.Settle(ctx, consolidate.Options{Desk: d, Dir: dir, Log: a.note}); err != nil {
+					return &team.Error{Code: team.NotReady, Text: "the team is aborted, but its consolidation has not ended: " + err.Error()}
+				}
 			}
 			if err := coord.KeepWork(ctx, dir, a.note); err != nil {
 				return err

@@ -287,7 +287,9 @@ func writeExamination(w io.Writer, e *resume.Examination) error {
 	switch t.Status {
 	case team.TeamConsolidating:
 		line(false, "it is consolidating. Wait for completion, or go on with it: cadre consolidate %s", t.Name)
-		if t.Consolidation.Open() {
+		if !t.Consolidation.Open() {
+			line(false, "nothing new is begun; to have it go on: cadre consolidate %s --roll-back", t.Name)
+		} else {
 			for _, what := range reached(t) {
 				line(false, "%s", what)
 			}

@@ -58,6 +58,7 @@ func (a *app) taskAdd() *cobra.Command {
 				return err
 			}
 			return a.do(c.Context(), name, a.actor(name, as), &body, func(d *desk.Desk, r *team.Record) error {
+				a.winding(d.Team())
 				e, _ := find[*team.TaskCreated](r)
 				return a.printTask(d, e.Task.ID, "task %s: %s", e.Task.ID, e.Task.Subject)
 			})

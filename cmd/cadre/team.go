@@ -142,6 +142,7 @@ func (a *app) spawnCommand() *cobra.Command {
 			err = a.do(c.Context(), name, a.actor(name, as), &body, func(d *desk.Desk, _ *team.Record) error {
 				var m team.Member
 				d.View(func(s *team.State) { m, _ = s.Member(body.Name) })
+				a.winding(d.Team())
 				return a.print(m, said("%s joined team %s", m.Name, name))
 			})
 			if err != nil || body.Agent == team.External {

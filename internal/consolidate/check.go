@@ -217,7 +217,7 @@ func (w *work) watch(ctx context.Context, c team.Consolidation) (context.Context
 
 // left is what the checks left behind.
 func (w *work) left(ctx context.Context, c team.Consolidation) []team.Fact {
-	if c.Step != team.Staged && c.Step != team.Made || c.NoCommit || w.repo.top == "" {
+	if c.Step != team.Staged && c.Step != team.Made || c.NoCommit || w.repo.top == "" || len(c.Only) > 0 { // what was not named is not known to be theirs
 		return nil
 	}
 	staged, err := w.repo.changes(ctx, c.Parent, c.Tree)

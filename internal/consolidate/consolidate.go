@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"time"
 
 	"cadre/internal/coord"
@@ -27,6 +27,10 @@ type Options struct {
 	NoCommit bool
 	// Anew gives up an attempt that is under way, and begins another one with these options; else that one is gone on with, with its own.
 	Anew bool
+	// Beside names the other teams for which [Beside] holds. Where there are any, only paths that were named are committed; nil for none.
+	Beside func(ctx context.Context) ([]string, error)
+	// Staged is told what the commit is of, once: each path with the letter that git has for what became of it.
+	Staged func(changes []string)
 	// Saw is told every record of this consolidation, and Checking the name of each check that begins.
 	Saw      func(*team.Record)
 	Checking func(check string)
@@ -60,6 +64,7 @@ func Run(ctx context.Context, o Options) (*Record, error) {
 	}
 	t := o.Desk.Team()
 	if c := w.state(); t.Status == team.TeamComplete && c.Step == team.Done {
+		w.tell(ctx, c)
 		return w.seal(ctx)
 	} else if !c.Open() {
 		if err := w.begin(ctx); err != nil {
@@ -67,8 +72,13 @@ func Run(ctx context.Context, o Options) (*Record, error) {
 		}
 		w.step("began")
 	}
+	told := false
 	for {
 		c := w.state()
+		if !told && c.Tree != "" {
+			w.tell(ctx, c)
+			told = true
+		}
 		var err error
 		switch c.Step {
 		case team.Began:
@@ -276,7 +286,16 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 		return nil, notReady("%s had changes before the team was there, and was changed since; nobody can tell whose they are. Commit or stash them (git stash), or have all of it committed: --include %s",
 			names(s.both), s.both[0])
 	}
-	return s.ours, nil
+	if len(c.Only) > 0 || len(s.ours) == 0 || w.Beside == nil {
+		return s.ours, nil
+	}
+	others, err := w.Beside(ctx)
+	if err != nil || len(others) == 0 {
+		return s.ours, err
+	}
+	t := w.Desk.Team()
+	return nil, &team.Error{Code: team.Conflict, Text: fmt.Sprintf("team %s works in %s too, or did since team %s was created, and nobody can tell whose work this is: %s. Say what is to be committed for %s: cadre consolidate %s --only PATH",
+		strings.Join(others, ", "), t.Base.Top, t.Name, names(s.ours), t.Name, t.Name)}
 }
 
 // begin looks first whether anything stands in the way, so that nothing is recorded for nothing.
@@ -415,93 +434,19 @@ func (w *work) stage(ctx context.Context) error {
 	return w.do(ctx, body)
 }
 
-// place has HEAD name the commit, brings the index up to that, and ends the team.
-func (w *work) place(ctx context.Context) error {
-	c := w.state()
-	if c.Commit != "" {
-		if w.repo.top == "" {
-			return w.lost(c)
-		}
-		head, err := w.repo.head(ctx)
-		if err != nil {
-			return err
-		}
-		there, err := w.repo.follows(ctx, c.Commit, c.Parent, head)
-		if err != nil {
-			return err
-		}
-		if !there {
-			if head != c.Parent {
-				return notReady("HEAD was moved from %.12s to %.12s before the commit was there; consolidate again", c.Parent, head)
-			}
-			if err := w.repo.quiet(); err != nil {
-				return err
-			}
-			if err := w.still(ctx, c); err != nil {
-				return err
-			}
-			if err := w.repo.move(ctx, c.Commit, c.Parent, "cadre: team "+w.Desk.Team().Name); err != nil {
-				return err
-			}
-			head = c.Commit
-		}
-		w.step("head")
-		if err := w.follow(ctx, c, head); err != nil {
-			return err
-		}
-		w.step("index")
-		for _, b := range c.Branches {
-			if err := w.repo.forget(ctx, b); err != nil {
-				return err
-			}
-			w.step("branch")
-		}
-		w.detached(ctx, c)
+// tell tells what the commit is of, where that can be said still.
+func (w *work) tell(ctx context.Context, c team.Consolidation) {
+	if w.Staged == nil || c.Tree == "" || w.repo.top == "" {
+		return
 	}
-	return w.do(ctx, &team.ReportConsolidated{Attempt: c.Attempt})
-}
-
-// still makes sure that nobody has given the attempt up meanwhile.
-func (w *work) still(ctx context.Context, c team.Consolidation) error {
-	if err := w.Desk.Refresh(ctx); err != nil {
-		return err
-	}
-	if now := w.state(); now.Attempt != c.Attempt || !now.Open() {
-		return w.ended()
-	}
-	return nil
-}
-
-// ended says that somebody else has given the attempt up.
-func (w *work) ended() error {
-	return notReady("the consolidation was given up: %s; nothing was committed", w.state().Reason)
-}
-
-// detached tells of a commit that no branch has.
-func (w *work) detached(ctx context.Context, c team.Consolidation) {
-	if _, err := w.repo.text(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
-		w.Log(fmt.Sprintf("no branch is checked out in %s, so the commit is on none; to keep it: git branch NAME %.12s", w.repo.top, c.Commit))
-	}
-}
-
-// follow brings the index up to the commit. What somebody has committed on top of it meanwhile is theirs in the index too.
-func (w *work) follow(ctx context.Context, c team.Consolidation, head string) error {
 	changes, err := w.repo.changes(ctx, c.Parent, c.Tree)
-	if err != nil {
-		return err
-	}
-	if head != c.Commit {
-		later, err := w.repo.changes(ctx, c.Commit, head)
-		if err != nil {
-			return err
+	if err == nil {
+		var all []string
+		for _, one := range changes {
+			all = append(all, one.what+" "+one.path)
 		}
-		theirs := map[string]bool{}
-		for _, one := range later {
-			theirs[one.path] = true
-		}
-		changes = slices.DeleteFunc(changes, func(one change) bool { return theirs[one.path] })
+		w.Staged(all)
 	}
-	return w.repo.follow(ctx, w.Desk.Team().ID, changes)
 }
 
 // seal saves the team as it is complete, and writes its record.

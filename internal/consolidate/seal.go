@@ -20,6 +20,9 @@ import (
 // RecordFile is the name of the record of a team that was consolidated, in its folder.
 const RecordFile = "COMPLETED"
 
+// ErrDamaged is in the chain of what [Sealed] returns for a file that is no record.
+var ErrDamaged = errors.New("damaged")
+
 // Record is what is kept of a team that was consolidated. It is written once.
 type Record struct {
 	Team     string    `json:"team"`
@@ -110,7 +113,7 @@ func Sealed(dir string) (*Record, error) {
 	}
 	r := &Record{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", filepath.Join(dir, RecordFile), err)
+		return nil, fmt.Errorf("%s is %w: %w; it can be moved elsewhere, and cadre consolidate writes it anew from the history", filepath.Join(dir, RecordFile), ErrDamaged, err)
 	}
 	return r, nil
 }

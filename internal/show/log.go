@@ -41,12 +41,12 @@ func event(e team.Event, r *team.Record) string {
 		if len(e.Members) == 0 {
 			return ""
 		}
-		return "the work of " + strings.Join(e.Members, ", ") + " is home"
+		return "the work of " + strings.Join(e.Members, ", ") + word(len(e.Members) == 1, " is on its branch", " is on their branches")
 	case *team.WorkStaged:
 		if e.Tree == "" {
 			return "nothing to commit"
 		}
-		return fmt.Sprintf("staged: %s on %.12s", files(e.Files), word(e.Parent == "", "no commit yet", e.Parent))
+		return fmt.Sprintf("staged: %s on %s", files(e.Files), Parent(e.Parent)) + prefixed(", with ", Branches(e.Branches))
 	case *team.CheckPassed:
 		return fmt.Sprintf("check %s passed", e.Check)
 	case *team.CheckFailed:
@@ -171,6 +171,23 @@ func event(e team.Event, r *team.Record) string {
 		return fmt.Sprintf("%s sent to %s again", messages(e.Seqs), e.Member)
 	}
 	return e.Kind()
+}
+
+// Parent is the commit that something is staged on.
+func Parent(commit string) string {
+	if commit == "" {
+		return "no commit yet"
+	}
+	return fmt.Sprintf("%.12s", commit)
+}
+
+// Branches are their names.
+func Branches(all []team.Branch) string {
+	var names []string
+	for _, b := range all {
+		names = append(names, b.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // Clock is a time as people read it, to the second, where they are.
