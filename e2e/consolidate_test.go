@@ -138,6 +138,33 @@ func TestConsolidationIsTakenBack(t *testing.T) {
 	w.consolidated()
 }
 
+// The team is aborted while a check runs, by whoever: the check ends, nothing is committed, and what ann did is on her branch alone. So it is when the process
+// that consolidated was killed before.
+func TestConsolidationIsAborted(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {
+			mark := mark()
+			w := gated(t, fmt.Sprintf("only: touch $HOME/began; exec sleep %s", mark))
+			before := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files", "--stage")
+			p := w.start("consolidate", "demo")
+			eventually(t, "the check runs", func() bool { return has(w.root, "user", "began") })
+			if killed {
+				p.kill()
+			}
+			w.must("abort", "demo")
+			noneLeft(t, mark)
+			<-p.gone
+			if after := w.gitSays("rev-parse", "HEAD") + w.gitSays("status", "--porcelain") + w.gitSays("ls-files", "--stage"); after != before {
+				t.Errorf("it was\n%s\nand is\n%s", before, after)
+			}
+			w.git("show", "cadre/demo@ann:hers.txt")
+			if s := read[struct{ Status string }](w, "status", "demo").Status; s != "aborted" {
+				t.Errorf("the team is %s", s)
+			}
+		})
+	}
+}
+
 // held is what cadre says of a lock that it will not remove, because only a person can know that the git which made it was killed.
 var held = regexp.MustCompile(`another git command holds (\S+\.lock); if none is at work there, remove that file`)
 

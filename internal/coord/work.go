@@ -51,15 +51,18 @@ func (h *Host) bringHome(m team.Member) {
 }
 
 // BringHome does so for a member whose session is over, of the team whose folder dir is. Where there is no worktree it does nothing. While the team is
-// consolidated nothing is merged by itself: the work is left on the branch, for the consolidation. That of a member that
+// consolidated, or is to be next, nothing is merged by itself: the work is left on the branch, for the consolidation. That of a member that
 // failed is half a work: it is left on its branch, for the lead. A [worktree.LockedError] is the caller's to tell: nothing is wrong with the work.
 func BringHome(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, member string, log func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, workTime)
 	defer cancel()
 	t := d.Team()
 	p := place(t, dir, member)
-	var failed bool
-	d.View(func(s *team.State) { m, _ := s.Member(member); failed = m.Status == team.Failed })
+	var failed, checked bool
+	d.View(func(s *team.State) {
+		m, _ := s.Member(member)
+		failed, checked = m.Status == team.Failed, consolidates(s)
+	})
 	if failed {
 		kept, err := worktree.Leave(ctx, procs, p.Dir, p.Branch, workOf(member, t.Name))
 		if err != nil {
@@ -71,7 +74,7 @@ func BringHome(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, mem
 		return toMerge(ctx, d, procs, p, notDone(t, p, member))
 	}
 	finish := worktree.Finish
-	if t.Consolidation.Open() { // it comes in with the one commit of the team, after the checks
+	if checked { // it comes in with the one commit of the team, after the checks
 		finish = worktree.Keep
 	}
 	result, err := finish(ctx, procs, p, workOf(member, t.Name))
@@ -86,6 +89,15 @@ func BringHome(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, mem
 		return nil
 	}
 	return toMerge(ctx, d, procs, p, notMerged(t, p, member, result.Left))
+}
+
+// consolidates reports whether the team is consolidated, or is to be next: it is marked for that, or it was run from a file with checks and all of its tasks are done. A
+// lead that is an agent looks at the work before it reports, and so it is merged for that.
+func consolidates(s *team.State) bool {
+	t := s.Team()
+	lead, _ := s.Member(t.Lead)
+	runs := t.Origin != "" && len(t.Checks) > 0 && lead.Agent == team.External
+	return t.Status == team.TeamConsolidating || runs && s.Count(team.Pending)+s.Count(team.InProgress) == 0
 }
 
 func notMerged(t team.Team, p worktree.Place, member, why string) string {
