@@ -44,7 +44,7 @@ func (w *work) check(ctx context.Context) error {
 		return err
 	}
 	w.step("landed")
-	if !w.fresh {
+	if !w.fresh || c.Before != "" {
 		if err := w.stands(ctx, c, "before the checks were through"); err != nil {
 			return err
 		}

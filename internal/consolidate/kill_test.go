@@ -175,12 +175,12 @@ func TestRolledBackAtEachStep(t *testing.T) {
 	}
 }
 
-var roundsFlag = flag.Int("rounds", 3, "play so many rounds of TestKilledAnywhere; with 60 each command of git is the first to be killed at once")
+var roundsFlag = flag.Int("rounds", 3, "play so many rounds of TestKilledAnywhere; with 80 each command of git is the first to be killed at once")
 
 // Killed before or after any command of git, and twice more while that is made good, it is finished by the next one, and there is one commit.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	const commands = 60 // about
+	const commands = 80 // about
 	for round := range *roundsFlag {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			t.Parallel()
@@ -329,6 +329,30 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 	if _, err := Run(l.ctx, o); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// So is what somebody did with what had come in from a branch, and that stays.
+func TestBranchChangedAfterAKill(t *testing.T) {
+	t.Parallel()
+	for _, last := range []string{"staged", "landed"} {
+		t.Run(last, func(t *testing.T) {
+			t.Parallel()
+			l, _ := prepared(t, true)
+			l.consolidating(last)
+			l.write("hers.txt", "somebody's\n")
+			if err := l.desk.Refresh(l.ctx); err != nil {
+				t.Fatal(err)
+			}
+			l.refused("hers.txt was changed before the checks were through")
+			if status := l.git("status", "--porcelain"); status != " D a.txt\n M b.txt\nA  staged.txt\n?? hers.txt\n?? new.txt\n?? notes.txt" {
+				t.Errorf("the status is\n%s", status)
+			}
+			if text, err := os.ReadFile(filepath.Join(l.project, "hers.txt")); string(text) != "somebody's\n" || err != nil {
+				t.Errorf("it is %q, %v", text, err)
+			}
+			l.refused("Merge the branch cadre/demo@eve") // it is the lead's to solve
+		})
 	}
 }
 

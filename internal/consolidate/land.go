@@ -125,7 +125,7 @@ var errFilled = errors.New("there is more in it")
 
 const gitlink = "160000" // mode of a submodule
 
-// land has the work tree hold what comes in from the branches, so that the checks see it. It may be called again when it was killed.
+// land has the work tree hold what comes in from the branches, so that the checks see it, but for what somebody has changed. It may be called again when it was killed.
 func (w *work) land(ctx context.Context, c team.Consolidation) error {
 	if c.Before == "" {
 		return nil
@@ -133,9 +133,6 @@ func (w *work) land(ctx context.Context, c team.Consolidation) error {
 	at, err := w.repo.whereabouts(ctx, w.scratch("land"), c.Before, c.Tree)
 	if err != nil {
 		return err
-	}
-	if len(at.elsewhere) > 0 {
-		return notReady("%s was changed before the work of %s was there; look at it, and consolidate again", names(pathsOf(at.elsewhere)), branchers(c))
 	}
 	return w.put(ctx, c.Tree, at.here)
 }
