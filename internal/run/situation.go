@@ -39,7 +39,7 @@ func (l *Lead) look() (at situation) {
 					at.yours = waiting(s)
 				} else {
 					at.sessions = at.sessions || m.Host != ""
-					at.busy = at.busy || busy(s, m)
+					at.busy = at.busy || busy(s, m) || begins(s, m)
 					if m.Setbacks >= team.MaxSetbacks {
 						at.lost = m.Summary
 					}
@@ -104,6 +104,11 @@ func (at situation) undoneWords() string {
 		words = append([]string{count(n, "task") + " could not be done"}, words...)
 	}
 	return strings.Join(words, "; ")
+}
+
+// begins reports whether the lead, which is idle, is about to be given a task: to merge what did not come home, say. It is asked for its report after that.
+func begins(s *team.State, lead team.Member) bool {
+	return lead.Setbacks < team.MaxSetbacks && s.Team().Status != team.TeamConsolidating && s.AllowsTool(lead.Name, "TaskClaim") == nil && s.HasWork(lead.Name)
 }
 
 // busy reports whether the member does something, or is about to. One that is asked to end is none of that: it is waited for.

@@ -1,0 +1,42 @@
+package run
+
+import (
+	"testing"
+
+	"cadre/internal/desk"
+	"cadre/internal/journal/memjournal"
+	"cadre/internal/team"
+)
+
+// A lead for which a task has just come up, to merge a branch say, is not asked for its report before it has done that; unless it may not do it.
+func TestTheLeadHasWork(t *testing.T) {
+	t.Parallel()
+	for _, delegate := range []bool{false, true} {
+		d, err := desk.Open(t.Context(), memjournal.New("t").Open(), desk.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		host := team.Host("h")
+		for _, c := range []team.Command{
+			{Actor: team.User, Body: &team.CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: "claude", Delegate: delegate}},
+			{Actor: host, Body: &team.AttachMember{Member: "lead"}},
+			{Actor: host, Body: &team.ReportStarted{Member: "lead", Session: "s"}},
+			{Actor: host, Body: &team.ReportStatus{Member: "lead", Status: team.Idle}},
+		} {
+			if _, err := d.Do(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l := Lead{Desk: d}
+		if at := l.look(); at.busy || !at.led {
+			t.Fatalf("it is %+v", at)
+		}
+		if _, err := d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "Merge the branch", Owner: "lead"}}); err != nil {
+			t.Fatal(err)
+		}
+		if at := l.look(); at.busy == delegate {
+			t.Errorf("with a task for the lead, and delegate mode %t, it is %+v", delegate, at)
+		}
+	}
+}
