@@ -136,9 +136,10 @@ func Settle(ctx context.Context, o Options) error {
 // work is a consolidation under way in this process.
 type work struct {
 	Options
-	procs *proc.Register
-	repo  *repository // its top is "" where there is none
-	fresh bool        // what is staged was staged by this process, just now
+	procs  *proc.Register
+	repo   *repository // its top is "" where there is none
+	fresh  bool        // what is staged was staged by this process, just now
+	notice string      // on where its checkpoints are, that was told
 }
 
 // prepare makes sure that nobody else consolidates the team, and that nothing of somebody who was killed at it still runs. With wait it waits for the other one.
@@ -326,12 +327,16 @@ func (w *work) merge(ctx context.Context) error {
 	return w.do(ctx, &team.ReportMerged{Attempt: w.state().Attempt, Members: home})
 }
 
-// save makes a checkpoint of the team. That it cannot be made is told, and no more.
+// save makes a checkpoint of the team. That it cannot be made, or not on its branch, is told, and no more.
 func (w *work) save(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, saveTime, fmt.Errorf("it took longer than %s", saveTime))
 	defer cancel()
-	if _, _, err := coord.Checkpoint(ctx, w.Desk, w.Dir); err != nil {
+	switch _, notice, err := coord.Checkpoint(ctx, w.Desk, w.Dir); {
+	case err != nil:
 		w.Log("no checkpoint of the consolidation: " + err.Error())
+	case notice != "" && w.repo.top != "" && w.notice != notice:
+		w.Log(notice)
+		w.notice = notice
 	}
 }
 

@@ -482,7 +482,7 @@ func TestCheckpoint(t *testing.T) {
 	var said string
 	o = l.options()
 	o.Log = func(text string) { said += text }
-	if _, err := Run(l.ctx, o); err != nil || !strings.Contains(said, "no checkpoint") || !strings.Contains(said, "cadre") {
+	if _, err := Run(l.ctx, o); err != nil || strings.Count(said, "stay in") != 1 || !strings.Contains(said, "cadre") {
 		t.Errorf("%v, %s", err, said)
 	}
 	l.want(l.committed(), "A:new.txt")
