@@ -83,6 +83,9 @@ func (p *terminal) ended() int {
 	status := ""
 	p.wait("the command in the terminal does not end", func() bool {
 		status = strings.TrimSpace(p.do("display-message", "-p", "#{pane_dead_status}"))
+		if status == "" {
+			p.do("run-shell", "true") // tmux now and then misses the end of a child, and looks after all of them at the next one's
+		}
 		return status != ""
 	})
 	code, err := strconv.Atoi(status)
