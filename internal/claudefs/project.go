@@ -27,11 +27,11 @@ type Projector struct {
 // only after the folder had been free in between.
 var ErrForeign = errors.New("it belongs to another program's team, or to a newer team of the same name")
 
-// Project brings Claude Code's folders up to date with s, which it only reads. It waits for another process that is
-// projecting until ctx ends. An error leaves the team as it is, and the next call tries again.
+// Project brings Claude Code's folders up to date with s, which it only reads. A team that is only observed is left alone: its
+// own program has those folders. It waits for another process that is projecting until ctx ends. An error leaves the team as it is, and the next call tries again.
 func (p *Projector) Project(ctx context.Context, j journal.Journal, s *team.State) error {
 	t := s.Team()
-	if t.ID == "" {
+	if t.ID == "" || t.Observed != "" {
 		return nil
 	}
 	r := &run{Projector: p, ctx: ctx, journal: j, state: s, folders: foldersOf(p.Claude, t, p.step)}

@@ -203,8 +203,8 @@ func (o *Observer) adopt(s *team.State) {
 	if o.epoch.LeadSession == "" {
 		o.epoch.LeadSession = lead.Session
 	}
-	if o.epoch.Name == "" && o.options.Name == "" {
-		o.epoch.Name = s.Team().Name
+	if o.epoch.Name == "" {
+		o.epoch.Name = first(s.Team().Observed, s.Team().Name)
 	}
 	o.epoch.Founded = stamp{At: s.Team().CreatedAt}
 	for n := 1; n <= o.placed; n++ {

@@ -119,6 +119,7 @@ func New(options Options) *Observer {
 func (o *Observer) Introduce(name, ofTeam, member string) {
 	src := o.source(name)
 	src.Team, src.Member = ofTeam, member
+	o.named(src.Agent, member)
 }
 
 func (o *Observer) source(name string) *source {

@@ -155,7 +155,7 @@ func (o *Observer) found(name, session, source string, at stamp, goal string) {
 	if one := o.sessions[session]; one != nil {
 		dir = one.Dir
 	}
-	o.emit(&team.TeamCreated{Team: team.Team{ID: id, Name: first(o.options.Name, name), Status: team.TeamPending, Goal: goal, Dir: dir},
+	o.emit(&team.TeamCreated{Team: team.Team{ID: id, Name: first(o.options.Name, name), Observed: name, Status: team.TeamPending, Goal: goal, Dir: dir},
 		Lead: team.Member{Name: o.options.Lead, Agent: team.External, Status: team.Active, Session: session, Incarnation: 1}})
 	for _, id := range slices.Clone(o.order) {
 		if implicit(id) == name {

@@ -14,6 +14,7 @@ type source struct {
 	Member string `json:"member,omitempty"` //
 	Last   stamp  `json:"last"`             // of its newest line
 	Timed  bool   `json:"timed,omitempty"`  // its lines have times
+	Agent  string `json:"agent,omitempty"`  // the nameless side whose transcript it is
 	Arms   []arm  `json:"arms,omitempty"`
 }
 
@@ -68,7 +69,7 @@ func (o *Observer) speakerOf(src *source, m *message) speaker {
 		s.Team, s.Member = one.Team, one.Member
 	}
 	if s.Member == "" && m.Side && m.Agent != "" {
-		s.Agent = m.Agent
+		s.Agent, src.Agent = m.Agent, m.Agent
 		s.Member = o.sideOf(m).Member
 	}
 	if s.Member == o.lead() {

@@ -89,6 +89,9 @@ func (d *decision) enter() error {
 	if d.team.ID == "" {
 		return refuse(NotFound, "there is no such team; create it first: cadre create NAME")
 	}
+	if err := d.team.CheckOurs(); err != nil {
+		return err
+	}
 	if _, cleaning := d.Body.(*CleanUp); !cleaning {
 		switch {
 		case d.team.CleanedUp:

@@ -4,6 +4,14 @@ import "strconv"
 
 // What is said of a team by those who watch it from outside, and no command of ours does.
 
+// CheckOurs refuses a team that is only observed: no command of ours changes it, and no session is run for it.
+func (t *Team) CheckOurs() error {
+	if t.Observed == "" {
+		return nil
+	}
+	return refuse(Denied, "team %s is only observed: its own agents decide what happens in it. Look at it: cadre status %s; to remove what is kept of it here: cadre cleanup %s", t.Name, t.Name, t.Name)
+}
+
 func (e *MemberReturned) fields(c *coder) { c.sub("member", false, &e.Member) }
 
 func (e *MemberDescribed) fields(c *coder) {

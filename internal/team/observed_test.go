@@ -73,3 +73,21 @@ func TestReturnedMember(t *testing.T) {
 		t.Error("who was never there cannot return")
 	}
 }
+
+// What is only observed is changed by those who are observed, and by no command.
+func TestObservedTeamTakesNoCommand(t *testing.T) {
+	w := watched{&State{}}
+	w.see(&TeamCreated{Team: Team{ID: "t", Name: "here", Observed: "fx", Status: TeamPending}, Lead: Member{Name: "lead", Agent: External, Status: Active}},
+		&MemberSpawned{Member{Name: "ann", Agent: External, Status: Active, Incarnation: 1}}, &TaskCreated{Task{ID: "1", Subject: "A", Status: Pending}})
+	for _, body := range []Body{&CreateTask{Subject: "B"}, &ClaimTask{Task: "1"}, &SendMessage{To: "ann", Body: "hello"}, &CleanUp{Force: true}} {
+		for _, actor := range []string{User, "lead", "ann", hostPrefix + "h"} {
+			d, err := Decide(w.State, Command{ID: "c-1", Actor: actor, At: 5000, Body: body})
+			if CodeOf(err) != Denied || d.Record != nil {
+				t.Errorf("%T by %s: %v", body, actor, err)
+			}
+		}
+	}
+	if again := reopened(t, w.State); again.Team().Observed != "fx" {
+		t.Error("a snapshot forgot that the team is observed")
+	}
+}
