@@ -20,7 +20,7 @@ test: agents
 
 # What a change must pass. The tests come last, so that their verdict is the last line.
 check: lint cross race fuzz agents
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/observe ./internal/journal/... > /dev/null
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/observe ./internal/feed ./internal/journal/... > /dev/null
 	cd bench && $(GO) vet ./...
 	$(GO) test -timeout 15m ./...
 
@@ -59,6 +59,7 @@ rounds:
 bench:
 	$(GO) test -run '^$$' -bench . ./internal/team ./internal/journal/filejournal
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/observe
+	$(GO) test -run '^$$' -bench . ./internal/feed
 	$(GO) test -run '^$$' -bench 'Checkpoint|Render' ./internal/checkpoint
 	$(GO) test -run '^$$' -bench Thousandth -benchtime 1x ./internal/checkpoint
 	cd bench && $(GO) test -timeout 30m -run '^$$' -bench . .

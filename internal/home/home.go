@@ -3,6 +3,7 @@
 //	<root>/teams/<team>/            a team: its journal, snapshot and projection mark (filejournal, claudefs)
 //	<root>/teams/<team>/hosts/<id>/ a host that runs or ran sessions for it (proc)
 //	<root>/archive/<team id>/       a finished team whose name was given to a new one
+//	<root>/observed/<team>/         what the observer knows of a team that is only observed (feed)
 //	<root>/trust.json               projects whose hooks may run (hook)
 //	<claude>/teams, <claude>/tasks  Claude Code's folders, for projections only (claudefs)
 //
@@ -58,6 +59,9 @@ func folder(variable, name string) (string, error) {
 }
 
 func (h Home) teams() string { return filepath.Join(h.Root, "teams") }
+
+// Observation is the folder of what is known of an observed team, beside its journal.
+func (h Home) Observation(name string) string { return filepath.Join(h.Root, "observed", name) }
 
 // Trust is the file that says which projects' hooks may run.
 func (h Home) Trust() string { return filepath.Join(h.Root, "trust.json") }
@@ -133,6 +137,14 @@ func (h Home) Create(name string, commands []team.Command) error {
 		records = append(records, team.AppendRecord(nil, decision.Record))
 		state.Apply(decision.Record)
 	}
+	return h.Found(name, state.Team().ID, records)
+}
+
+// Found makes the team of that id with these records as the beginning of its history, all of them or none. It returns [team.Taken] where there is a team of that name.
+func (h Home) Found(name, id string, records [][]byte) error {
+	if err := team.CheckName("team", name); err != nil {
+		return err
+	}
 	if err := makeFolder(h.teams()); err != nil {
 		return err
 	}
@@ -142,7 +154,7 @@ func (h Home) Create(name string, commands []team.Command) error {
 		return fmt.Errorf("create team %s: %w", name, err)
 	}
 	defer os.RemoveAll(making)
-	if err := filejournal.Create(making, state.Team().ID, records, filejournal.Options{}); err != nil {
+	if err := filejournal.Create(making, id, records, filejournal.Options{}); err != nil {
 		return fmt.Errorf("create team %s: nothing was created: %w", name, err)
 	}
 	dir := filepath.Join(h.teams(), name)

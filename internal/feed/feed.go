@@ -1,0 +1,237 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"cadre/internal/observe"
+	"cadre/internal/team"
+)
+
+// Feed is a place from which lines come.
+type Feed interface {
+	// Run gives what there is to the listener, and what comes later as it comes. It returns nil when there will be no more, and when ctx ends.
+	Run(ctx context.Context, to Listener) error
+}
+
+// Listener takes what feeds bring. It may be called from any goroutine, and of one source from one at a time.
+type Listener interface {
+	// Line takes a line of the source, without its line break. The line is only valid until Line returns. place is where the source goes on behind it; zero for a
+	// source that cannot be read again.
+	Line(source string, line []byte, place Place)
+	// Introduce says whose lines the source has.
+	Introduce(source, ofTeam, member string)
+	// Gap says that something of the source was lost.
+	Gap(source, reason string)
+	// Place is where the source goes on; zero for its beginning.
+	Place(source string) Place
+	// Member reports whether the observed team has a teammate of that name.
+	Member(name string) bool
+}
+
+// Look is called with everything that was seen, s being the team after it, nil where none was ever there. Neither may be kept or changed. It is called from one
+// goroutine at a time, and an error ends the watch.
+type Look func(s *team.State, seen observe.Seen) error
+
+// Watch brings the lines of feeds to one observer.
+type Watch struct {
+	// Now tells the time.
+	Now func() team.Time
+	// Look is who looks on; nil for nobody.
+	Look Look
+	// Kept keeps what the observer knows; nil for nothing.
+	Kept *Kept
+	// Book journals the team; nil for none. It needs Kept.
+	Book *Book
+	// Saved is what an observer knows that goes on, where nothing is kept; nil for nothing.
+	Saved []byte
+
+	mu       sync.Mutex
+	observer *observe.Observer
+	places   map[string]Place
+	ended    error
+	end      context.CancelCauseFunc
+}
+
+// errDone ends a watch without an error.
+var errDone = errors.New("the watch is over")
+
+// Begin goes on with what was kept, or with the observer from nothing. What had been kept and not journaled is journaled now, and shown to nobody.
+func (w *Watch) Begin(ctx context.Context, options observe.Options) error {
+	w.places = map[string]Place{}
+	var err error
+	if w.Kept == nil {
+		w.observer, err = observe.Restore(options, w.Saved, nil)
+		return err
+	}
+	if w.observer, err = w.Kept.restore(options, w.places, w.journal); err != nil {
+		return err
+	}
+	if w.Book == nil {
+		return nil
+	}
+	if err := w.Book.Flush(); err != nil {
+		return err
+	}
+	s, err := w.Book.newer(ctx, w.observer.Team())
+	if err != nil {
+		return err
+	}
+	if s != nil {
+		saved, err := w.observer.Save()
+		if err != nil {
+			return err
+		}
+		if w.observer, err = observe.Restore(options, saved, s); err != nil {
+			return err
+		}
+	}
+	return w.Kept.save(w.observer, w.places)
+}
+
+func (w *Watch) journal(s *team.State, seen observe.Seen) error {
+	if w.Book == nil {
+		return nil
+	}
+	return w.Book.Add(s, seen.Records)
+}
+
+// Run runs the feeds until all have ended, or ctx has, or somebody's Look has had enough. Then everything is kept and journaled.
+func (w *Watch) Run(ctx context.Context, feeds ...Feed) error {
+	ctx, w.end = context.WithCancelCause(ctx)
+	defer w.end(errDone)
+	var running sync.WaitGroup
+	for _, f := range feeds {
+		running.Go(func() {
+			if err := f.Run(ctx, w); err != nil {
+				w.mu.Lock()
+				w.fail(err)
+				w.mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.ended
+	if w.ended == nil {
+		w.ended = errDone // a stream whose reader could not be called back may still bring a line
+	}
+	if w.Kept != nil {
+		err = errors.Join(err, w.keep())
+	}
+	return err
+}
+
+// View shows the observer, which must not be kept. Nothing is seen meanwhile.
+func (w *Watch) View(see func(*observe.Observer)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	see(w.observer)
+}
+
+// Line implements [Listener].
+func (w *Watch) Line(source string, line []byte, place Place) {
+	w.take(entry{Kind: lineEntry, Source: source, Place: place, line: line})
+}
+
+// Show takes a line of a source that cannot be read again, and returns what was seen in it, which is shown to Look too.
+func (w *Watch) Show(source string, line []byte) observe.Seen {
+	return w.take(entry{Kind: lineEntry, Source: source, line: line})
+}
+
+// Introduce implements [Listener].
+func (w *Watch) Introduce(source, ofTeam, member string) {
+	w.take(entry{Kind: introduceEntry, Source: source, Team: ofTeam, Member: member})
+}
+
+// Gap implements [Listener].
+func (w *Watch) Gap(source, reason string) {
+	w.take(entry{Kind: gapEntry, Source: source, Reason: reason})
+}
+
+func (w *Watch) take(e entry) observe.Seen {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended != nil {
+		return observe.Seen{}
+	}
+	e.At = w.Now()
+	before := w.observer.Counts().Decoded
+	seen := e.show(w.observer)
+	if e.Place != (Place{}) {
+		w.places[e.Source] = e.Place
+	}
+	said := e.Kind != lineEntry || len(seen.Warnings) > 0 || w.observer.Counts().Decoded != before
+	if err := w.record(e, seen, said); err != nil {
+		w.fail(err)
+	}
+	return seen
+}
+
+// record keeps what was taken, journals it and shows it, in the order that the package comment gives the reason for; only whoever looks on need not wait for the
+// disk.
+func (w *Watch) record(e entry, seen observe.Seen, said bool) error {
+	if w.Kept != nil {
+		if err := w.Kept.add(e, said); err != nil {
+			return err
+		}
+	}
+	if !said {
+		return nil
+	}
+	if err := w.journal(w.observer.Team(), seen); err != nil {
+		return err
+	}
+	if w.Look != nil {
+		if err := w.Look(w.observer.Team(), seen); err != nil {
+			return err
+		}
+	}
+	if w.Kept != nil && w.Kept.due() {
+		return w.keep()
+	}
+	return nil
+}
+
+// keep saves what is known, when the journal has it.
+func (w *Watch) keep() error {
+	if w.Book != nil {
+		if err := w.Book.Flush(); err != nil {
+			return err
+		}
+		if err := w.Book.snapshot(context.Background(), w.observer.Team()); err != nil {
+			return err
+		}
+	}
+	return w.Kept.save(w.observer, w.places)
+}
+
+func (w *Watch) fail(err error) {
+	if w.ended == nil {
+		w.ended = err
+	}
+	if w.end != nil {
+		w.end(err)
+	}
+}
+
+// Place implements [Listener].
+func (w *Watch) Place(source string) Place {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.places[source]
+}
+
+// Member implements [Listener].
+func (w *Watch) Member(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.observer.Team()
+	if s == nil || !s.Exists() || name == s.Team().Lead {
+		return false
+	}
+	_, there := s.Member(name)
+	return there
+}

@@ -1,0 +1,289 @@
+package feed
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cadre/internal/observe"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// The files of an observation.
+const (
+	lockName   = "lock"
+	savedName  = "observation.json"
+	linesMark  = "lines-"
+	keptFormat = 1
+)
+
+// Kept is what an observer knows, in a folder: as it was after some line, and the lines since. It belongs to one process.
+type Kept struct {
+	dir     string
+	lock    *proc.Lock
+	log     *os.File
+	number  int64 // of the log
+	size    int64 // of the log, in bytes
+	saved   int64 // length of what was saved last, in bytes
+	skipped int64 // lines since the last one in the log, which said nothing
+}
+
+// ErrObserved says that another process observes as this name.
+var ErrObserved = errors.New("it is observed already")
+
+// ErrNewer says that an observation was kept by a newer version of cadre.
+var ErrNewer = observe.ErrNewer
+
+// OpenKept takes the folder, and makes it where there is none. The error is [ErrObserved] while another process has it.
+func OpenKept(dir string) (*Kept, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := proc.NewLock(filepath.Join(dir, lockName))
+	if errors.Is(err, proc.ErrHeld) {
+		return nil, fmt.Errorf("%w: by another process", ErrObserved)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Kept{dir: dir, lock: lock}, nil
+}
+
+// Observes reports whether a living process has the folder.
+func Observes(dir string) bool { return proc.Held(filepath.Join(dir, lockName)) }
+
+// Close lets go of the folder.
+func (k *Kept) Close() error {
+	var err error
+	if k.log != nil {
+		err = k.log.Close()
+	}
+	return errors.Join(err, k.lock.Unlock())
+}
+
+// The kinds of entries.
+const (
+	lineEntry      = "line"
+	introduceEntry = "introduce"
+	gapEntry       = "gap"
+)
+
+// entry is one thing that an observer was shown, as it stands in the log: a line of JSON, and behind it the line that it is about.
+type entry struct {
+	Kind    string    `json:"kind"`
+	Source  string    `json:"source"`
+	At      team.Time `json:"at"`
+	Place   Place     `json:"place,omitzero"`
+	Team    string    `json:"team,omitempty"`
+	Member  string    `json:"member,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	Skipped int64     `json:"skipped,omitempty"` // lines before it that said nothing: they count, because the observer numbers what it makes by them
+	Size    int       `json:"size,omitempty"`    // of the line
+	Sum     uint32    `json:"sum,omitempty"`     // CRC-32 of it
+
+	line []byte
+}
+
+// show shows the entry to an observer.
+func (e *entry) show(o *observe.Observer) observe.Seen {
+	switch e.Kind {
+	case introduceEntry:
+		o.Introduce(e.Source, e.Team, e.Member)
+	case gapEntry:
+		return o.Gap(e.Source, e.Reason, e.At)
+	case lineEntry:
+		return o.Line(e.Source, e.line, e.At)
+	}
+	return observe.Seen{}
+}
+
+// add takes note of an entry. One that said nothing is only counted.
+func (k *Kept) add(e entry, said bool) error {
+	if !said {
+		k.skipped++
+		return nil
+	}
+	e.Skipped, e.Size, e.Sum = k.skipped, len(e.line), crc32.ChecksumIEEE(e.line)
+	k.skipped = 0
+	head, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	whole := make([]byte, 0, len(head)+len(e.line)+2)
+	whole = append(append(append(append(whole, head...), '\n'), e.line...), '\n')
+	n, err := k.log.Write(whole)
+	k.size += int64(n)
+	return err
+}
+
+// leastLog is how large a log may grow before what is known is saved anew.
+const leastLog = 1 << 20
+
+// due reports whether the log has grown so much that saving pays for itself.
+func (k *Kept) due() bool { return k.size > max(leastLog, k.saved) }
+
+// saved is the file of that name.
+type saved struct {
+	V        int              `json:"v"`
+	Log      int64            `json:"log"` // the one that goes on behind it
+	Places   map[string]Place `json:"places,omitempty"`
+	Observer json.RawMessage  `json:"observer"`
+}
+
+// save keeps what the observer knows, in place of everything that was kept so far.
+func (k *Kept) save(o *observe.Observer, places map[string]Place) error {
+	known, err := o.Save()
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(saved{V: keptFormat, Log: k.number + 1, Places: places, Observer: known})
+	if err != nil {
+		return err
+	}
+	// A log that was left behind by a process that died before the rename below is not this one's.
+	log, err := os.OpenFile(k.logPath(k.number+1), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := k.replace(data); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	if k.log != nil {
+		err = k.log.Close()
+	}
+	if gone := os.Remove(k.logPath(k.number)); !errors.Is(gone, fs.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	k.log, k.number, k.size, k.saved, k.skipped = log, k.number+1, 0, int64(len(data)), 0
+	return err
+}
+
+func (k *Kept) logPath(n int64) string {
+	return filepath.Join(k.dir, fmt.Sprintf("%s%d", linesMark, n))
+}
+
+// replace writes the saved file so that there is always a whole one.
+func (k *Kept) replace(data []byte) error {
+	beside := filepath.Join(k.dir, savedName+".new")
+	file, err := os.OpenFile(beside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(beside, filepath.Join(k.dir, savedName)); err != nil {
+		return err
+	}
+	dir, err := os.Open(k.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// restore reads back what is known, shows the lines since to the observer, and gives what they said to each. Then the log goes on.
+func (k *Kept) restore(options observe.Options, places map[string]Place, each func(*team.State, observe.Seen) error) (*observe.Observer, error) {
+	s := saved{V: keptFormat}
+	data, err := os.ReadFile(filepath.Join(k.dir, savedName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err == nil {
+		if err := json.Unmarshal(data, &s); err != nil {
+			return nil, fmt.Errorf("%s cannot be read; without it the observation begins anew: %w", filepath.Join(k.dir, savedName), err)
+		}
+		if s.V > keptFormat {
+			return nil, ErrNewer
+		}
+	}
+	k.number, k.saved = s.Log, int64(len(data))
+	for source, place := range s.Places {
+		places[source] = place
+	}
+	o, err := observe.Restore(options, s.Observer, nil)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := k.replay(o, places, each)
+	if err != nil {
+		return nil, err
+	}
+	if k.log, err = os.OpenFile(k.logPath(k.number), os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+		return nil, err
+	}
+	k.size = whole
+	if err := k.log.Truncate(whole); err != nil {
+		return nil, err
+	}
+	_, err = k.log.Seek(whole, io.SeekStart)
+	return o, errors.Join(err, k.sweep())
+}
+
+// replay shows the entries of the log, and returns the length of those that are whole: the last may have been written by a process that was killed meanwhile.
+func (k *Kept) replay(o *observe.Observer, places map[string]Place, each func(*team.State, observe.Seen) error) (int64, error) {
+	file, err := os.Open(k.logPath(k.number))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	whole, r := int64(0), bufio.NewReaderSize(file, 256<<10)
+	for {
+		head, err := r.ReadBytes('\n')
+		if err != nil {
+			return whole, notEnd(err)
+		}
+		var e entry
+		if json.Unmarshal(head, &e) != nil || e.Size < 0 || e.Size > 2*observe.MaxLine {
+			return whole, nil
+		}
+		line := make([]byte, e.Size+1)
+		if _, err := io.ReadFull(r, line); err != nil {
+			return whole, notEnd(err)
+		}
+		if e.line = line[:e.Size]; line[e.Size] != '\n' || crc32.ChecksumIEEE(e.line) != e.Sum {
+			return whole, nil
+		}
+		whole += int64(len(head) + len(line))
+		for range e.Skipped {
+			o.Line(e.Source, nil, e.At)
+		}
+		seen := e.show(o)
+		if e.Place != (Place{}) {
+			places[e.Source] = e.Place
+		}
+		if err := each(o.Team(), seen); err != nil {
+			return whole, err
+		}
+	}
+}
+
+func notEnd(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
+
+// sweep removes the logs that processes left behind which were killed while they saved.
+func (k *Kept) sweep() error {
+	entries, err := os.ReadDir(k.dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), linesMark) && e.Name() != filepath.Base(k.logPath(k.number)) {
+			err = errors.Join(err, os.Remove(filepath.Join(k.dir, e.Name())))
+		}
+	}
+	return err
+}

@@ -1,0 +1,301 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cadre/internal/desk"
+	"cadre/internal/home"
+	"cadre/internal/observe"
+	"cadre/internal/team"
+)
+
+// keeping returns a watch that is kept and journaled under a name, and a function that lets go of both without another word, as a process does that is killed.
+func keeping(t *testing.T, h home.Home, name string) (*Watch, func()) {
+	t.Helper()
+	kept, err := OpenKept(h.Observation(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := OpenBook(t.Context(), h, name, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Watch{Now: func() team.Time { return 1795219500000 }, Kept: kept, Book: book}, func() {
+		if err := errors.Join(book.Close(), kept.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func begin(t *testing.T, w *Watch, name string) {
+	t.Helper()
+	if err := w.Begin(t.Context(), observe.Options{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// journaled is the history of a team without times, and its state.
+func journaled(t *testing.T, h home.Home, name string) (history []string, state string) {
+	t.Helper()
+	j, _, err := h.Open(name, func(what string) { t.Error(what) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := desk.Open(t.Context(), j, desk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for r, err := range d.Read(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		history = append(history, fmt.Sprint(r.Seq, " ", r.ID, " ", jsonOf(r.Events)))
+	}
+	d.View(func(s *team.State) { state = jsonOf(observe.StateOf(s)) })
+	return history, state
+}
+
+// Killed after any line, with the journal behind by any number of lines, the observation goes on as if nothing had happened: with the lines that come next, or
+// with all of them again.
+func TestKilledAtAnyLine(t *testing.T) {
+	data := recording(t, "2.1.47/stream.jsonl")
+	lines := bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
+	whole := home.Home{Root: t.TempDir()}
+	w, leave := keeping(t, whole, "fx")
+	begin(t, w, "fx")
+	for _, line := range lines {
+		w.Line("lead", line, Place{})
+	}
+	leave()
+	want, _ := journaled(t, whole, "fx")
+	if len(want) < 30 {
+		t.Fatalf("only %d records", len(want))
+	}
+	for _, replay := range []bool{false, true} {
+		h := home.Home{Root: t.TempDir()}
+		for at := 0; at < len(lines); {
+			w, leave := keeping(t, h, "fx")
+			begin(t, w, "fx")
+			from := at
+			if replay {
+				from = 0
+			}
+			at = min(len(lines), at+7)
+			if at%2 == 0 { // the journal gets nothing: it is killed before
+				book := w.Book
+				w.Book = nil
+				defer func() { w.Book = book }()
+			}
+			for _, line := range lines[from:at] {
+				w.Line("lead", line, Place{})
+			}
+			leave()
+		}
+		w, leave := keeping(t, h, "fx")
+		begin(t, w, "fx")
+		leave()
+		got, _ := journaled(t, h, "fx")
+		// What comes from no call has an id that counts the lines, of which each kill loses some that said nothing, and a replay brings more.
+		got, want := withoutIDs(got), withoutIDs(want)
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("replay %v: journaled:\n%s\nwithout kills:\n%s", replay, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+func withoutIDs(history []string) []string {
+	var all []string
+	for _, line := range history {
+		seq, rest, _ := strings.Cut(line, " ")
+		_, events, _ := strings.Cut(rest, " ")
+		all = append(all, seq+" "+events)
+	}
+	return all
+}
+
+// A log that ends anywhere is read up to its last whole entry, and what is read of the file again brings the rest.
+func TestTornLog(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stream.jsonl")
+	appendTo(t, file, prefix(t))
+	first := home.Home{Root: t.TempDir()}
+	w, leave := keeping(t, first, "fx")
+	begin(t, w, "fx")
+	if err := (&File{Path: file}).Run(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	want, state := journaled(t, first, "fx")
+	log, err := os.ReadFile(filepath.Join(first.Observation("fx"), "lines-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cut := range []int{0, 1, 50, len(log) / 3, len(log) / 2, len(log) - 2, len(log) - 1} {
+		h := home.Home{Root: t.TempDir()}
+		if err := os.CopyFS(h.Observation("fx"), os.DirFS(first.Observation("fx"))); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(h.Observation("fx"), "lines-1"), log[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w, leave := keeping(t, h, "fx")
+		begin(t, w, "fx")
+		if err := w.Run(t.Context(), &File{Path: file}); err != nil {
+			t.Fatal(err)
+		}
+		leave()
+		got, now := journaled(t, h, "fx")
+		if strings.Join(got, "\n") != strings.Join(want, "\n") || now != state {
+			t.Errorf("cut at %d of %d: journaled:\n%s\nwant:\n%s", cut, len(log), strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+// After a loss of power the journal may be ahead of what was kept. Then it is what goes on, and what is read again counts once: the lines say when they were written.
+func TestJournalIsAhead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "transcript.jsonl")
+	lines := bytes.SplitAfter(recording(t, "2.1.47/transcript-lead.jsonl"), []byte("\n"))
+	appendTo(t, file, bytes.Join(lines[:100], nil))
+	h := home.Home{Root: t.TempDir()}
+	w, leave := keeping(t, h, "fx")
+	begin(t, w, "fx")
+	if err := w.Run(t.Context(), &File{Path: file}); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	_, want := journaled(t, h, "fx")
+	if !strings.Contains(want, "Task A") {
+		t.Fatalf("there is no team in it: %s", want)
+	}
+	if err := os.RemoveAll(h.Observation("fx")); err != nil {
+		t.Fatal(err)
+	}
+	w, leave = keeping(t, h, "fx")
+	begin(t, w, "fx")
+	if err := w.Run(t.Context(), &File{Path: file}); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	if _, got := journaled(t, h, "fx"); got != want {
+		t.Errorf("it is:\n%s\nand was:\n%s", got, want)
+	}
+}
+
+// A team that follows on another one has its name; the one before is put away whole. Killed in between or not, neither is there twice.
+func TestNextTeam(t *testing.T) {
+	h := home.Home{Root: t.TempDir()}
+	lines := bytes.Split(bytes.TrimSuffix(recording(t, "2.1.47/stream.jsonl"), []byte("\n")), []byte("\n"))
+	again := bytes.Split(bytes.ReplaceAll(bytes.Join(lines, []byte("\n")), []byte("toolu_"), []byte("toolu_again_")), []byte("\n"))
+	for range 2 {
+		w, leave := keeping(t, h, "fx")
+		begin(t, w, "fx")
+		for _, line := range append(lines, again[:120]...) {
+			w.Line("lead", line, Place{})
+		}
+		leave()
+	}
+	history, state := journaled(t, h, "fx")
+	if !strings.Contains(state, `"name":"fx-team"`) || !strings.Contains(history[0], `"observed":"fx-team"`) {
+		t.Errorf("the team that is there is %s\n%s", state, history[0])
+	}
+	away, err := filepath.Glob(filepath.Join(h.Root, "archive", "*"))
+	if err != nil || len(away) != 1 {
+		t.Fatalf("put away: %v %v", away, err)
+	}
+	if _, state := journaled(t, h, filepath.Base(away[0])); state != "null" {
+		t.Errorf("the team before is %s", state)
+	}
+}
+
+func TestOneObserverAtATime(t *testing.T) {
+	h := home.Home{Root: t.TempDir()}
+	_, leave := keeping(t, h, "fx")
+	if _, err := OpenKept(h.Observation("fx")); !errors.Is(err, ErrObserved) {
+		t.Errorf("a second one: %v", err)
+	}
+	if !Observes(h.Observation("fx")) || Observes(h.Observation("other")) {
+		t.Error("it is not known who is observed")
+	}
+	leave()
+	_, leave = keeping(t, h, "fx")
+	leave()
+}
+
+// What cannot be gone on with is refused with its reason, and left as it is.
+func TestRefusals(t *testing.T) {
+	h := home.Home{Root: t.TempDir()}
+	if err := h.Create("ours", []team.Command{{ID: "1", Actor: team.User, At: 1, Body: &team.CreateTeam{TeamID: "t", Name: "ours", Dir: "/"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenBook(t.Context(), h, "ours", func(string) {}); team.CodeOf(err) != team.Taken {
+		t.Errorf("a team of ours: %v", err)
+	}
+	if _, err := OpenBook(t.Context(), h, "../x", func(string) {}); team.CodeOf(err) != team.Invalid {
+		t.Errorf("no name: %v", err)
+	}
+	for content, want := range map[string]error{`{"v":99}`: ErrNewer, `{"v":1,"observer":{"v":99}}`: ErrNewer, `{`: nil, `{"v":1,"observer":7}`: nil} {
+		w, leave := keeping(t, h, "fx")
+		path := filepath.Join(h.Observation("fx"), savedName)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := w.Begin(t.Context(), observe.Options{Name: "fx"})
+		if err == nil || want != nil && !errors.Is(err, want) {
+			t.Errorf("%s: %v", content, err)
+		}
+		if now, _ := os.ReadFile(path); string(now) != content {
+			t.Errorf("%s became %s", content, now)
+		}
+		leave()
+	}
+}
+
+// What is kept stays small, however long the stream.
+func TestKeptIsBounded(t *testing.T) {
+	h := home.Home{Root: t.TempDir()}
+	w, leave := keeping(t, h, "fx")
+	begin(t, w, "fx")
+	most := int64(0)
+	for round := range 60 {
+		for line := range bytes.Lines(bytes.ReplaceAll(prefix(t), []byte("toolu_"), fmt.Appendf(nil, "toolu_%d_", round))) {
+			w.Line("lead", bytes.TrimSpace(line), Place{})
+		}
+		if size, err := folderSize(h.Observation("fx")); err != nil {
+			t.Fatal(err)
+		} else {
+			most = max(most, size)
+		}
+	}
+	if err := w.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	if most > 3<<20 {
+		t.Errorf("it grew to %d bytes", most)
+	}
+	var s saved
+	data, err := os.ReadFile(filepath.Join(h.Observation("fx"), savedName))
+	if err != nil || json.Unmarshal(data, &s) != nil || s.Log < 3 {
+		t.Errorf("it was saved %d times: %v", s.Log, err)
+	}
+}
+
+func folderSize(dir string) (sum int64, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return 0, err
+		}
+		sum += info.Size()
+	}
+	return sum, err
+}

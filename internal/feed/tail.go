@@ -1,0 +1,161 @@
+package feed
+
+import (
+	"bytes"
+	"errors"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"os"
+
+	"cadre/internal/observe"
+)
+
+// Place is where a file goes on: behind a whole line, in the file that begins like the one that was read.
+type Place struct {
+	Offset int64  `json:"offset,omitempty"`
+	Head   int64  `json:"head,omitempty"` // length in bytes of the beginning that is known
+	Hash   uint64 `json:"hash,omitempty"` // of it
+}
+
+// longHead is how much of a file's beginning tells it from others: the first line of a transcript, and more than the same beginning of two.
+const longHead = 1 << 10
+
+// tail reads a growing file line by line.
+type tail struct {
+	path, source string
+	file         *os.File // nil while there is none
+	info         fs.FileInfo
+	at           int64 // where reading goes on
+	place        Place // behind the last whole line
+	lines        observe.Splitter
+	missed       string // that a file is another one than was known, to be said when the first line of it is there
+	buffer       []byte
+}
+
+// open opens the file, and goes on in it at the place if it is the file in which that is.
+func (t *tail) open(place Place) error {
+	file, err := os.Open(t.path)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return err
+	}
+	t.file, t.info, t.place, t.lines = file, info, Place{}, observe.Splitter{}
+	if place.Offset > 0 {
+		if hash, err := headOf(file, place.Head); err == nil && hash == place.Hash && info.Size() >= place.Offset {
+			t.place = place
+		} else {
+			t.missed = "the file was replaced or cut while nobody looked"
+		}
+	}
+	t.at = t.place.Offset
+	return nil
+}
+
+func headOf(file *os.File, size int64) (uint64, error) {
+	head := make([]byte, size)
+	if _, err := file.ReadAt(head, 0); err != nil {
+		return 0, err
+	}
+	h := fnv.New64a()
+	h.Write(head)
+	return h.Sum64(), nil
+}
+
+func (t *tail) close() {
+	if t.file != nil {
+		t.file.Close()
+		t.file = nil
+	}
+}
+
+// read gives the whole lines that are there, up to the file's present end.
+func (t *tail) read(to Listener) error {
+	if t.buffer == nil {
+		t.buffer = make([]byte, 64<<10)
+	}
+	for {
+		n, err := t.file.ReadAt(t.buffer, t.at)
+		for p := t.buffer[:n]; len(p) > 0; {
+			end := bytes.IndexByte(p, '\n') + 1
+			if end == 0 {
+				t.lines.Write(p, nil)
+				t.at += int64(len(p))
+				break
+			}
+			t.at += int64(end)
+			t.lines.Write(p[:end], func(line []byte) { t.give(line, to) })
+			p = p[end:]
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// give gives a line that ends at t.at.
+func (t *tail) give(line []byte, to Listener) {
+	if t.missed != "" {
+		to.Gap(t.source, t.missed)
+		t.missed = ""
+	}
+	if head := min(t.at, longHead); head > t.place.Head {
+		if hash, err := headOf(t.file, head); err == nil {
+			t.place.Head, t.place.Hash = head, hash
+		}
+	}
+	t.place.Offset = t.at
+	to.Line(t.source, line, t.place)
+}
+
+// follow reads what there is, in the file that was there and in the one that is there now. It reports whether there is one.
+func (t *tail) follow(to Listener) (bool, error) {
+	for {
+		there, err := os.Stat(t.path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+		if t.file == nil {
+			if err != nil {
+				return false, nil
+			}
+			if err := t.open(to.Place(t.source)); errors.Is(err, fs.ErrNotExist) {
+				return false, nil
+			} else if err != nil {
+				return false, err
+			}
+		}
+		now, err := t.file.Stat()
+		if err != nil {
+			return false, err
+		}
+		if now.Size() < t.at {
+			t.at, t.place, t.lines = 0, Place{}, observe.Splitter{}
+			t.missed = "the file was cut"
+		}
+		if err := t.read(to); err != nil {
+			return false, err
+		}
+		if there == nil || os.SameFile(there, t.info) {
+			return true, nil
+		}
+		// It was replaced. Whoever did so has written its last line, with a line break or without.
+		t.end(to)
+		t.close()
+		if err := t.open(Place{}); errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+	}
+}
+
+// end gives the last line, where the file ends without a line break.
+func (t *tail) end(to Listener) { t.lines.End(func(line []byte) { t.give(line, to) }) }
