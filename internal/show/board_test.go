@@ -1,0 +1,118 @@
+package show_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"cadre/internal/show"
+	"cadre/internal/team"
+)
+
+// watched is a team with so many members and tasks, of which every third is in progress and every third done.
+func watched(members, tasks int) *team.State {
+	s := &team.State{}
+	see := func(events ...team.Event) {
+		n := s.Seq() + 1
+		s.Apply(&team.Record{Seq: n, ID: fmt.Sprint("c", n), At: team.Time(1000 * n), Events: events})
+	}
+	see(&team.TeamCreated{Team: team.Team{ID: "t", Name: "here", Observed: "fx", Status: team.TeamPending}, Lead: team.Member{Name: "boss", Agent: team.External, Status: team.Active}})
+	for i := range members {
+		name := fmt.Sprint("m", i)
+		see(&team.MemberSpawned{Member: team.Member{Name: name, Agent: team.External, Status: team.Active, Role: "worker", Incarnation: 1}})
+		if i%2 == 1 {
+			see(&team.MemberStopped{Member: name, Reason: "it was\nenough"})
+		}
+	}
+	for i := range tasks {
+		id := fmt.Sprint(i + 1)
+		see(&team.TaskCreated{Task: team.Task{ID: id, Subject: "Subject 漢字 " + id, Status: team.Pending}})
+		if i%3 > 0 {
+			see(&team.TaskClaimed{Task: id, Member: "m0", Fence: 1})
+		}
+		if i%3 == 2 {
+			see(&team.TaskCompleted{Task: id, By: "m0"})
+		}
+	}
+	return s
+}
+
+func text(lines []show.Line) string {
+	var b strings.Builder
+	for _, line := range lines {
+		fmt.Fprintf(&b, "%d %s\n", line.Tone, line.Text)
+	}
+	return b.String()
+}
+
+func TestBoard(t *testing.T) {
+	said := show.Sayings(&team.Record{At: 1999, Events: []team.Event{
+		&team.MessageSent{Message: team.Message{From: "m0", To: "boss", Body: "two\nlines"}},
+		&team.TaskUpdated{Task: "1"},
+		&team.GapNoticed{Source: "stdin", Reason: "a line was cut off"},
+	}})
+	said = append(said, show.Saying{At: 1000, Text: "read later, and said before"})
+	got := text(show.Board(watched(2, 3), said, 80, 30))
+	want := `1 here (fx) · 1 of 3 tasks done
+0 
+1 MEMBER  STATUS   ROLE    MODEL  TOKENS  WORKS ON
+0 boss    active   lead
+2 m0      active   worker                 2 Subject 漢字 2
+3 m1      stopped  worker                 it was enough
+0 
+1 TASK  STATUS       OWNER  SUBJECT
+2 2     in_progress  m0     Subject 漢字 2
+0 1     pending             Subject 漢字 1
+3 3     completed    m0     Subject 漢字 3
+0 
+1 MESSAGES
+0 CLOCK  read later, and said before
+0 CLOCK  m0 → boss: two lines
+4 CLOCK  something of stdin was missed: a line was cut off
+`
+	if want = strings.ReplaceAll(want, "CLOCK", show.Clock(1000)); got != want {
+		t.Errorf("the board is\n%s\nnot\n%s", got, want)
+	}
+}
+
+// A board fits the screen, whatever its size, and what is at work comes before what is over.
+func TestBoardFits(t *testing.T) {
+	s := watched(40, 300)
+	var said []show.Saying
+	for i := range 100 {
+		said = append(said, show.Saying{At: 1, Text: fmt.Sprint("message ", i)})
+	}
+	for _, size := range [][2]int{{80, 24}, {200, 60}, {40, 10}, {20, 5}, {10, 1}, {1, 0}} {
+		lines := show.Board(s, said, size[0], size[1])
+		if len(lines) > size[1] {
+			t.Errorf("%v: %d lines", size, len(lines))
+		}
+		for _, line := range lines {
+			columns := 0
+			for _, r := range line.Text {
+				columns += show.Columns(r)
+			}
+			if columns > size[0] || !utf8.ValidString(line.Text) {
+				t.Errorf("%v: %d columns: %q", size, columns, line.Text)
+			}
+		}
+		if all := text(lines); size[1] >= 24 && (!strings.Contains(all, "message 99") || !strings.Contains(all, "in_progress") || !strings.Contains(all, "more tasks") || !strings.Contains(all, "more teammates")) {
+			t.Errorf("%v: it shows\n%s", size, all)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		columns int
+		want    string
+	}{
+		{"short", 10, "short"}, {"exactly", 7, "exactly"}, {"too long", 7, "too lo…"}, {"漢字漢字", 8, "漢字漢字"}, {"漢字漢字", 7, "漢字漢…"}, {"漢字", 2, "…"}, {"xyz", 0, "…"}, {"éé", 2, "éé"},
+	} {
+		if got := show.Cut(c.text, c.columns); got != c.want && c.columns > 0 {
+			t.Errorf("%q in %d columns is %q, not %q", c.text, c.columns, got, c.want)
+		}
+	}
+}
