@@ -6,6 +6,7 @@ import (
 
 	"cadre/internal/desk"
 	"cadre/internal/journal"
+	"cadre/internal/observe"
 	"cadre/internal/team"
 )
 
@@ -83,7 +84,7 @@ func codeOf(err error) Code {
 	for _, known := range []struct {
 		err  error
 		code Code
-	}{{journal.ErrNewer, Newer}, {team.ErrNewer, Newer}, {journal.ErrUncertain, Uncertain}} {
+	}{{journal.ErrNewer, Newer}, {team.ErrNewer, Newer}, {observe.ErrNewer, Newer}, {journal.ErrUncertain, Uncertain}} {
 		if errors.Is(err, known.err) {
 			return known.code
 		}

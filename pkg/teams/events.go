@@ -41,6 +41,8 @@ type (
 	BudgetExhausted struct{ What string }
 	ReportAsked     struct{} // of a lead that is an agent: all work is done
 	ReportGiven     struct{ Text string }
+	// GapNoticed says that something of what Source said of an observed team was lost. What is known stays.
+	GapNoticed struct{ Source, Reason string }
 )
 
 // What happens to members.
@@ -68,7 +70,9 @@ type (
 	HandoverRequested struct{ Member, Reason string } // a fresh session is to go on for the present one
 	MemberStopped     struct{ Member, Reason string } // as it was asked to
 	MemberFailed      struct{ Member, Reason string } // its session ended by itself
-	ModeChanged       struct {
+	// MemberReturned says that a member of an observed team that had ended is there again.
+	MemberReturned struct{ Member Member }
+	ModeChanged    struct {
 		Member string
 		Mode   Mode
 	}
@@ -151,6 +155,8 @@ type (
 )
 
 func (TeamCreated) fact()         {}
+func (GapNoticed) fact()          {}
+func (MemberReturned) fact()      {}
 func (TeamRestored) fact()        {}
 func (TeamStatusChanged) fact()   {}
 func (TeamCleanedUp) fact()       {}
@@ -239,6 +245,8 @@ func factOf(e team.Event, r *team.Record) Fact {
 		return ReportAsked{}
 	case *team.ReportGiven:
 		return ReportGiven(*e)
+	case *team.GapNoticed:
+		return GapNoticed(*e)
 	case *team.HookRejected:
 		return HookRejected{e.Hook, e.Member, e.Task, e.Feedback, e.Count}
 	case *team.UsageReported:
@@ -255,6 +263,8 @@ func memberFact(e team.Event, r *team.Record) Fact {
 	case *team.MemberSpawned:
 		e.Member.JoinedAt = r.At
 		return MemberSpawned{memberOf(e.Member)}
+	case *team.MemberReturned:
+		return MemberReturned{memberOf(e.Member)}
 	case *team.MemberStarted:
 		return MemberStarted(*e)
 	case *team.MemberStatusChanged:

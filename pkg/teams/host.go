@@ -60,6 +60,9 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 	t, err := m.teamOf(e)
 	if err != nil {
 		err = errors.Join(err, e.desk.Close())
+		if e.procs != nil {
+			err = errors.Join(err, e.procs.Close(context.WithoutCancel(ctx)))
+		}
 		r.leave()
 		return nil, err
 	}
@@ -77,6 +80,9 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 // teamOf is the handle of the manager's actor, who must be a member.
 func (m *Manager) teamOf(e *engine) (*Team, error) {
 	info := e.desk.Team()
+	if err := info.CheckOurs(); err != nil {
+		return nil, err
+	}
 	t := &Team{engine: e, opts: m.opts, id: info.ID, name: info.Name, dir: info.Dir, lead: info.Lead}
 	t.me = actor{team: t, name: info.Lead}
 	if as := m.opts.As; as != "" {

@@ -1,0 +1,257 @@
+package teams
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"slices"
+	"sync"
+
+	"cadre/internal/desk"
+	"cadre/internal/feed"
+	"cadre/internal/observe"
+	"cadre/internal/team"
+)
+
+// Observer watches a team of Claude Code that somebody else runs, by what its agents say: their streams (--output-format stream-json), their transcripts, and
+// the message objects of the Agent SDK, one JSON object each. It starts, answers and writes nothing.
+//
+// A source is one stream or file; its name is the caller's choice, and stays the same when it is read again. What is shown again counts once. Lines that cannot be
+// read are counted and end nothing.
+//
+// Methods may be called from any goroutine.
+type Observer struct {
+	watch *feed.Watch
+	log   func(string)
+
+	mu        sync.Mutex
+	consumers []*consumer
+}
+
+// ObserverOptions configure an [Observer]. All may be zero.
+type ObserverOptions struct {
+	// Lead is the lead's name until a stream says another; "" for team-lead.
+	Lead string
+	// Saved is what [Observer.Save] returned, to go on from there; nil for nothing.
+	Saved []byte
+	// Log is told what is worth knowing and no error.
+	Log func(string)
+}
+
+// NewObserver returns an observer that goes on with what was saved. The error has the code [Newer] where a newer version saved it.
+func NewObserver(o ObserverOptions) (*Observer, error) {
+	one := &Observer{log: o.Log}
+	one.watch = &feed.Watch{Now: desk.Now, Look: one.look, Saved: o.Saved}
+	if err := one.watch.Begin(context.Background(), observe.Options{Lead: o.Lead}); err != nil {
+		return nil, public(err)
+	}
+	return one, nil
+}
+
+// Sight is what one message said of the team. Nearly all say nothing, and then it is zero.
+type Sight struct {
+	// TeamToolUse says that the message calls a tool of the team, or has the result of such a call: the flag for whoever passes it on, unchanged.
+	TeamToolUse bool
+	// Messages supplement the message for those who render what a team does and not tool calls: team_state_change, team_task_update or team_message, as JSON.
+	Messages []json.RawMessage
+	// Notices are what happened, as JSON: team:created, team:member:joined, team:task:completed …
+	Notices []json.RawMessage
+	// Events are what happened, as [Observer.Events] yields it.
+	Events []Event
+}
+
+// Show shows the observer one message, or line, of a source.
+func (o *Observer) Show(source string, message []byte) Sight {
+	seen := o.watch.Show(source, message)
+	s := Sight{TeamToolUse: seen.TeamToolUse, Events: eventsOf(seen.Records)}
+	for _, m := range seen.Supplements {
+		s.Messages = append(s.Messages, encoded(m))
+	}
+	for _, n := range seen.Notices {
+		s.Notices = append(s.Notices, encoded(n))
+	}
+	return s
+}
+
+func encoded(v any) json.RawMessage {
+	out, _ := json.Marshal(v) // of plain values
+	return out
+}
+
+// Introduce says that a source is the stream of that teammate, where its lines do not.
+func (o *Observer) Introduce(source, member string) { o.watch.Introduce(source, "", member) }
+
+// Gap says that something of a source was lost, as behind a connection that was down.
+func (o *Observer) Gap(source, reason string) { o.watch.Gap(source, reason) }
+
+// Read shows the observer all lines that the reader gives, to its end. When ctx ends first, a reader that does not come back is left to itself.
+func (o *Observer) Read(ctx context.Context, source string, r io.Reader) error {
+	return o.bring(ctx, &feed.Stream{Source: source, Reader: r})
+}
+
+// Follow shows the observer the lines of a file, and what is written to it later, until ctx ends. The path is the source.
+func (o *Observer) Follow(ctx context.Context, path string) error {
+	return o.bring(ctx, &feed.File{Path: path, Follow: true})
+}
+
+// Transcripts shows the observer all transcripts below Claude Code's folder or a project's, and what is written to them later, until ctx ends.
+func (o *Observer) Transcripts(ctx context.Context, dir string) error {
+	return o.bring(ctx, &feed.Transcripts{Dir: dir, Follow: true})
+}
+
+func (o *Observer) bring(ctx context.Context, f feed.Feed) error {
+	if err := f.Run(ctx, o.watch); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// TeamName is the name of the team, "" while there is none, and after it was deleted.
+func (o *Observer) TeamName() string {
+	if s := o.State(); s != nil {
+		return s.Name
+	}
+	return ""
+}
+
+// State is the team as it is now, nil while there is none.
+func (o *Observer) State() *TeamState {
+	var s *TeamState
+	o.watch.View(func(seen *observe.Observer) { s = teamStateOf(seen.State()) })
+	return s
+}
+
+// Agents are the names of the teammates; without a team, those that the session itself gave at its start.
+func (o *Observer) Agents() (names []string) {
+	o.watch.View(func(seen *observe.Observer) { names = seen.Agents() })
+	return names
+}
+
+// Save returns everything that the observer knows, as JSON: the team, and what waits for its other half. It may be called between any two messages.
+func (o *Observer) Save() (saved []byte, err error) {
+	o.watch.View(func(seen *observe.Observer) { saved, err = seen.Save() })
+	return saved, err
+}
+
+// Events yields what happens from now on, which is when Events is called, as it happens, until ctx ends; its error is the last pair. A consumer misses nothing and
+// holds nobody up: what it has not taken yet is kept for it.
+func (o *Observer) Events(ctx context.Context) iter.Seq2[Event, error] {
+	c := &consumer{more: make(chan struct{}, 1)}
+	o.mu.Lock()
+	o.consumers = append(o.consumers, c)
+	o.mu.Unlock()
+	context.AfterFunc(ctx, func() { o.part(c) })
+	return func(yield func(Event, error) bool) {
+		defer o.part(c)
+		for {
+			for _, e := range o.taken(c) {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			select {
+			case <-c.more:
+			case <-ctx.Done():
+				yield(Event{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// consumer is somebody who looks on.
+type consumer struct {
+	waiting []Event
+	more    chan struct{} // something waits
+}
+
+func (o *Observer) taken(c *consumer) []Event {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	events := c.waiting
+	c.waiting = nil
+	return events
+}
+
+func (o *Observer) part(c *consumer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.consumers = slices.DeleteFunc(o.consumers, func(one *consumer) bool { return one == c })
+}
+
+func (o *Observer) look(_ *team.State, seen observe.Seen) error {
+	if o.log != nil {
+		for _, text := range seen.Warnings {
+			o.log(text)
+		}
+	}
+	if len(seen.Records) == 0 {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range o.consumers {
+		c.waiting = append(c.waiting, eventsOf(seen.Records)...) // of its own: it may change what it is given
+		select {
+		case c.more <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+func eventsOf(records []*team.Record) (all []Event) {
+	for _, r := range records {
+		for _, e := range r.Events {
+			if fact := factOf(e, r); fact != nil {
+				all = append(all, Event{Seq: r.Seq, At: clock(r.At), By: r.Actor, Fact: fact})
+			}
+		}
+	}
+	return all
+}
+
+// TeamState is an observed team, in the shape in which consumers of an agent's stream have it. Its members are the teammates.
+type TeamState struct {
+	Name    string         `json:"name"`
+	Role    string         `json:"role"` // of the session that is observed: lead or teammate
+	Members []ObservedMate `json:"members"`
+	Tasks   []ObservedTask `json:"tasks"`
+}
+
+// ObservedMate is a teammate of an observed team. Who has shut down stays in the list.
+type ObservedMate struct {
+	Name      string `json:"name"`
+	AgentID   string `json:"agentId"`
+	AgentType string `json:"agentType"`
+	Status    string `json:"status"` // active, idle or shutdown
+	Model     string `json:"model,omitempty"`
+	Color     string `json:"color,omitempty"`
+}
+
+// ObservedTask is a task of an observed team.
+type ObservedTask struct {
+	ID          string   `json:"id"`
+	Subject     string   `json:"subject"`
+	Description string   `json:"description,omitempty"`
+	Status      string   `json:"status"` // pending, in_progress or completed
+	Owner       string   `json:"owner,omitempty"`
+	ActiveForm  string   `json:"activeForm,omitempty"`
+	BlockedBy   []string `json:"blockedBy"`
+	Blocks      []string `json:"blocks"`
+}
+
+func teamStateOf(s *observe.TeamState) *TeamState {
+	if s == nil {
+		return nil
+	}
+	out := &TeamState{Name: s.Name, Role: s.Role, Members: []ObservedMate{}, Tasks: []ObservedTask{}}
+	for _, m := range s.Members {
+		out.Members = append(out.Members, ObservedMate(m))
+	}
+	for _, t := range s.Tasks {
+		out.Tasks = append(out.Tasks, ObservedTask(t))
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package teams_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/pkg/teams"
+)
+
+// A relay passes what an agent says on to a browser, and beside it what its team does.
+func ExampleObserver() {
+	observer, err := teams.NewObserver(teams.ObserverOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	stream := `
+{"type":"assistant","session_id":"s1","message":{"id":"m1","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"docs"}}]}}
+{"type":"user","session_id":"s1","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]},"tool_use_result":{"team_name":"docs","lead_agent_id":"team-lead@docs"}}
+{"type":"assistant","session_id":"s1","message":{"id":"m2","content":[{"type":"text","text":"Now the tasks."}]}}
+{"type":"assistant","session_id":"s1","message":{"id":"m2","content":[{"type":"tool_use","id":"t2","name":"TaskCreate","input":{"subject":"Describe the flags","description":"All of them."}}]}}
+{"type":"user","session_id":"s1","message":{"content":[{"type":"tool_result","tool_use_id":"t2","content":"Task #1 created successfully"}]},"tool_use_result":{"task":{"id":"1","subject":"Describe the flags"}}}
+`
+	for line := range strings.Lines(strings.TrimSpace(stream)) {
+		sight := observer.Show("lead", []byte(line))
+		for _, notice := range sight.Notices {
+			fmt.Println(string(notice))
+		}
+		for _, e := range sight.Events {
+			if created, ok := e.Fact.(teams.TaskCreated); ok {
+				fmt.Println(observer.TeamName(), "is to", created.Task.Subject)
+			}
+		}
+	}
+	// Output:
+	// {"type":"team:created","sessionId":"s1","teamName":"docs"}
+	// {"type":"team:task:created","sessionId":"s1","task":{"id":"1","subject":"Describe the flags","description":"All of them.","status":"pending","blockedBy":[],"blocks":[]}}
+	// docs is to Describe the flags
+}
+
+func recordedStream(t *testing.T) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "observe", "testdata", "claude", "2.1.47", "stream.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// What is saved at any message goes on in another observer, and what is shown again counts once.
+func TestObserverGoesOn(t *testing.T) {
+	lines := bytes.SplitAfter(recordedStream(t), []byte("\n"))[:120]
+	whole, err := teams.NewObserver(teams.ObserverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := whole.Read(t.Context(), "lead", bytes.NewReader(bytes.Join(lines, nil))); err != nil {
+		t.Fatal(err)
+	}
+	var saved []byte
+	for i := 0; i < len(lines); i += 10 {
+		part, err := teams.NewObserver(teams.ObserverOptions{Saved: saved})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := part.Read(t.Context(), "lead", bytes.NewReader(bytes.Join(lines[max(0, i-5):i+10], nil))); err != nil {
+			t.Fatal(err)
+		}
+		if saved, err = part.Save(); err != nil {
+			t.Fatal(err)
+		}
+		if i+10 == len(lines) {
+			if got, want := asJSON(part.State()), asJSON(whole.State()); got != want || part.TeamName() != "fx-team" || !reflect.DeepEqual(part.Agents(), whole.Agents()) {
+				t.Errorf("in parts:\n%s\nwhole:\n%s", got, want)
+			}
+		}
+	}
+	if _, err := teams.NewObserver(teams.ObserverOptions{Saved: []byte(`{"v":99}`)}); !errors.Is(err, teams.Newer) {
+		t.Errorf("saved by a newer version: %v", err)
+	}
+}
+
+func asJSON(v any) string {
+	out, _ := json.Marshal(v)
+	return string(out)
+}
+
+// Consumers hear everything from when they asked, whatever they ask meanwhile, and one that does not listen holds nobody up.
+func TestObserverEvents(t *testing.T) {
+	o, err := teams.NewObserver(teams.ObserverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	o.Events(ctx)
+	events := o.Events(ctx)
+	path := filepath.Join(t.TempDir(), "stream.jsonl")
+	followed := make(chan error, 1)
+	following, stop := context.WithCancel(ctx)
+	go func() { followed <- o.Follow(following, path) }()
+	if err := os.WriteFile(path, recordedStream(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var heard []string
+	for e, err := range events {
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.State()
+		heard = append(heard, reflect.TypeOf(e.Fact).Name())
+		if _, last := e.Fact.(teams.TeamCleanedUp); last {
+			break
+		}
+	}
+	stop()
+	if err := <-followed; !errors.Is(err, context.Canceled) {
+		t.Errorf("following ended with %v", err)
+	}
+	for fact, want := range map[string]int{"TeamCreated": 1, "MemberSpawned": 4, "TaskCreated": 4, "MessageSent": 3, "ShutdownRequested": 5, "TaskDeleted": 1} {
+		got := 0
+		for _, one := range heard {
+			if one == fact {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s was heard %d times, not %d: %v", fact, got, want, heard)
+		}
+	}
+	if o.State() != nil || o.TeamName() != "" {
+		t.Errorf("the team is gone, and shown is %s", asJSON(o.State()))
+	}
+}
