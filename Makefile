@@ -38,8 +38,8 @@ race:
 # Every decoder of what agents write, a minute together: make fuzz FUZZ=10m for each.
 FUZZ ?= 9s
 fuzz:
-	@for f in $$(grep -oh '^func Fuzz[A-Za-z]*' internal/observe/*_test.go | cut -c6-); do \
-		echo "fuzz $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ) ./internal/observe > /tmp/fuzz.$$$$ || { cat /tmp/fuzz.$$$$; rm -f /tmp/fuzz.$$$$; exit 1; }; rm -f /tmp/fuzz.$$$$; done
+	@for f in $$(grep -o '^func Fuzz[A-Za-z]*' internal/observe/*_test.go internal/feed/*_test.go | sed 's,/[^/]*:func ,:,'); do \
+		echo "fuzz $$f"; $(GO) test -run '^$$' -fuzz "^$${f#*:}$$" -fuzztime $(FUZZ) -fuzzminimizetime 50x ./$${f%:*} > /tmp/fuzz.$$$$ || { cat /tmp/fuzz.$$$$; rm -f /tmp/fuzz.$$$$; exit 1; }; rm -f /tmp/fuzz.$$$$; done
 
 short:
 	$(GO) test -short ./...

@@ -32,7 +32,11 @@ func TestScripts(t *testing.T) {
 		Deadline:            time.Now().Add(2 * time.Minute),
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars, environment(env.WorkDir)...)
-			env.Vars = append(env.Vars, "ROOT="+env.WorkDir)
+			recordings, err := filepath.Abs("../internal/observe/testdata/claude")
+			if err != nil {
+				return err
+			}
+			env.Vars = append(env.Vars, "ROOT="+env.WorkDir, "RECORDINGS="+recordings)
 			env.Vars = append(env.Vars, "PATH="+filepath.Dir(cadre)+":"+os.Getenv("PATH"))
 			env.Cd = filepath.Join(env.WorkDir, "project")
 			env.Defer(func() { endTeams(env.WorkDir) })

@@ -22,15 +22,22 @@ type terminal struct {
 // terminal runs a command in a terminal of its own, which stays when the command has ended. The test is skipped where there is no tmux.
 func (s *studio) terminal(command ...string) *terminal {
 	s.t.Helper()
+	p := s.world.terminal(command...)
+	p.story = s.model.Story
+	return p
+}
+
+func (w *world) terminal(command ...string) *terminal {
+	w.t.Helper()
 	tmux, err := exec.LookPath("tmux")
 	if err != nil {
-		s.t.Skip("needs tmux")
+		w.t.Skip("needs tmux")
 	}
-	p := &terminal{world: s.world, t: s.t, tmux: tmux, story: s.model.Story}
-	if err := os.WriteFile(filepath.Join(s.root, "tmux.conf"), []byte("set -g remain-on-exit on\n"), 0o600); err != nil {
-		s.t.Fatal(err)
+	p := &terminal{world: w, t: w.t, tmux: tmux, story: func() string { return "" }}
+	if err := os.WriteFile(filepath.Join(w.root, "tmux.conf"), []byte("set -g remain-on-exit on\n"), 0o600); err != nil {
+		w.t.Fatal(err)
 	}
-	s.t.Cleanup(p.close)
+	w.t.Cleanup(p.close)
 	p.do(append([]string{"new-session", "-d", "-x", "160", "-y", "50"}, command...)...)
 	return p
 }

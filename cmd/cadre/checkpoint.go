@@ -39,6 +39,9 @@ func (a *app) checkpointCommand() *cobra.Command {
 				return err
 			}
 			defer d.Close()
+			if t := d.Team(); t.CheckOurs() != nil {
+				return t.CheckOurs()
+			}
 			made, notice, err := coord.Checkpoint(ctx, d, dir)
 			if checkpoint.Lasting(err) {
 				return usage{err}

@@ -12,6 +12,7 @@ import (
 
 	"cadre/internal/coord"
 	"cadre/internal/desk"
+	"cadre/internal/feed"
 	"cadre/internal/leader"
 	"cadre/internal/show"
 	"cadre/internal/team"
@@ -26,9 +27,11 @@ type overview struct {
 	Dir       string          `json:"dir"`
 	Lead      string          `json:"lead"`
 	Delegate  bool            `json:"delegate"`
-	Hosted    bool            `json:"hosted"`  // a living process runs its sessions
-	Led       bool            `json:"led"`     // a living process leads it
-	Dormant   bool            `json:"dormant"` // nobody of it lives, and it is not at its end
+	Observed  string          `json:"observed,omitempty"` // the name by which its own agents know it, where it is only observed
+	Watched   bool            `json:"watched,omitempty"`  // a living process observes it
+	Hosted    bool            `json:"hosted"`             // a living process runs its sessions
+	Led       bool            `json:"led"`                // a living process leads it
+	Dormant   bool            `json:"dormant"`            // nobody of it lives, and it is not at its end
 	Tasks     map[string]int  `json:"tasks"`
 	Teammates int             `json:"teammates"` // that have not ended
 	Messages  int64           `json:"messages"`
@@ -40,7 +43,7 @@ type overview struct {
 	UpdatedAt team.Time       `json:"updatedAt"`
 }
 
-func summarize(s *team.State, dir string) overview {
+func (a *app) summarize(s *team.State, dir string) overview {
 	t := s.Team()
 	o := overview{ID: t.ID, Name: t.Name, Status: t.Status, Goal: t.Goal, Dir: t.Dir, Lead: t.Lead, Delegate: t.Delegate, Usage: t.Usage, Exhausted: t.Exhausted,
 		Report: t.Report, Seq: s.Seq(), Messages: s.MessageSeq(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
@@ -57,13 +60,17 @@ func summarize(s *team.State, dir string) overview {
 	o.Led = leader.Lives(dir)
 	wants := t.LeadSession != "" && t.LeadSession != team.User || hasSessions(s.Members()) // somebody should live: a team of people alone needs no process
 	o.Dormant = wants && !o.Hosted && !o.Led && !ended(t)
+	o.Observed, o.Watched = t.Observed, t.Observed != "" && feed.Observes(a.home.Observation(t.Name))
 	return o
 }
 
 // state is the status for people. What is dormant is gone on with by cadre resume, whatever it was at.
 func (o overview) state() string {
-	if o.Dormant {
+	switch {
+	case o.Dormant:
 		return "dormant"
+	case o.Observed != "" && o.Status != team.TeamComplete:
+		return "observed"
 	}
 	return string(o.Status)
 }
@@ -94,7 +101,7 @@ func (a *app) lsCommand() *cobra.Command {
 					damaged = exit(status(err))
 					continue
 				}
-				d.View(func(s *team.State) { all = append(all, summarize(s, dir)) })
+				d.View(func(s *team.State) { all = append(all, a.summarize(s, dir)) })
 				d.Close()
 			}
 			err = a.print(all, func(w io.Writer) error {
@@ -135,7 +142,7 @@ func (a *app) statusCommand() *cobra.Command {
 			var spent []team.Task
 			held := map[string]string{}
 			d.View(func(s *team.State) {
-				all.overview, all.Members, all.Permissions = summarize(s, dir), s.Members(), s.Permissions()
+				all.overview, all.Members, all.Permissions = a.summarize(s, dir), s.Members(), s.Permissions()
 				for t := range s.Tasks() {
 					if t.Status == team.InProgress {
 						held[t.Owner] += prefix(", ", held[t.Owner])
@@ -161,14 +168,16 @@ func (a *app) statusCommand() *cobra.Command {
 				if o.Goal != "" {
 					fmt.Fprintln(w, "goal: "+show.Clean(o.Goal))
 				}
-				fmt.Fprintf(w, "in %s, last change %s", o.Dir, show.Ago(desk.Now(), o.UpdatedAt))
+				fmt.Fprintf(w, "%slast change %s", where(o.Dir), show.Ago(desk.Now(), o.UpdatedAt))
 				if o.Usage.Tokens() > 0 {
 					fmt.Fprintf(w, ", %d tokens%s", o.Usage.Tokens(), prefix(", ", cost(o.Usage)))
 				}
 				if o.Exhausted != "" {
 					fmt.Fprintf(w, "; the budget is spent: %s; to give it more: cadre budget %s", o.Exhausted, o.Name)
 				}
-				if o.Dormant {
+				if o.Observed != "" {
+					fmt.Fprintf(w, "\nit is the team %s of somebody else, who is %s", show.Clean(o.Observed), observedNow(o))
+				} else if o.Dormant {
 					fmt.Fprintf(w, "\nno process of it lives at the moment; to go on: cadre resume %s", o.Name)
 				} else if !o.Hosted && o.Status == team.TeamActive && hasSessions(all.Members) {
 					fmt.Fprintf(w, "\nno process runs its sessions at the moment; to go on: cadre run FILE, or cadre host %s", o.Name)
@@ -193,6 +202,20 @@ func (a *app) statusCommand() *cobra.Command {
 			})
 		},
 	}
+}
+
+func where(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return "in " + dir + ", "
+}
+
+func observedNow(o overview) string {
+	if o.Watched {
+		return "observed"
+	}
+	return "not observed at the moment; to go on: cadre observe ... --as-team " + o.Name
 }
 
 // writeWaiting lists what waits for an answer, and how to give it.
@@ -338,8 +361,13 @@ func (a *app) printRecord(r *team.Record, first bool, between string) error {
 		_, err = a.out.Write(out)
 		return err
 	}
+	return writeRecord(a.out, r)
+}
+
+// writeRecord writes a record for people: a line for each thing that happened.
+func writeRecord(w io.Writer, r *team.Record) error {
 	for _, line := range show.Lines(r) {
-		if _, err := fmt.Fprintf(a.out, "%6d  %s  %s\n", r.Seq, time.UnixMilli(int64(r.At)).Format("2006-01-02 15:04:05"), line); err != nil {
+		if _, err := fmt.Fprintf(w, "%6d  %s  %s\n", r.Seq, time.UnixMilli(int64(r.At)).Format("2006-01-02 15:04:05"), line); err != nil {
 			return err
 		}
 	}

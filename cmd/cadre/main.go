@@ -15,6 +15,7 @@ import (
 
 	"cadre/internal/consolidate"
 	"cadre/internal/journal"
+	"cadre/internal/observe"
 	"cadre/internal/proc"
 	"cadre/internal/team"
 )
@@ -81,7 +82,7 @@ func status(err error) int {
 	if _, ok := errors.AsType[*journal.DamageError](err); ok {
 		return hopeless
 	}
-	for _, final := range []error{journal.ErrNewer, team.ErrNewer, journal.ErrGone, journal.ErrNotFound, consolidate.ErrDamaged, os.ErrPermission, os.ErrNotExist, syscall.EROFS} {
+	for _, final := range []error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, journal.ErrGone, journal.ErrNotFound, consolidate.ErrDamaged, os.ErrPermission, os.ErrNotExist, syscall.EROFS} {
 		if errors.Is(err, final) {
 			return hopeless
 		}

@@ -69,7 +69,7 @@ func newRoot(context.Context) *cobra.Command {
 	})
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON value instead of text")
 	root.AddGroup(&cobra.Group{ID: "team", Title: "Teams:"}, &cobra.Group{ID: "lead", Title: "Lead a team:"}, &cobra.Group{ID: "work", Title: "Work in a team:"}, &cobra.Group{ID: "care", Title: "Care:"})
-	group(root, "team", a.runCommand(), a.lsCommand(), a.statusCommand(), a.logCommand(), a.createCommand(), a.spawnCommand(), a.shutdownCommand(), a.cleanupCommand(), a.hostCommand(), a.resumeCommand(), a.probeCommand(), a.consolidateCommand(), a.reviewCommand(), a.abortCommand(), a.checkpointCommand())
+	group(root, "team", a.runCommand(), a.lsCommand(), a.statusCommand(), a.logCommand(), a.observeCommand(), a.createCommand(), a.spawnCommand(), a.shutdownCommand(), a.cleanupCommand(), a.hostCommand(), a.resumeCommand(), a.probeCommand(), a.consolidateCommand(), a.reviewCommand(), a.abortCommand(), a.checkpointCommand())
 	group(root, "lead", a.permitCommand(), a.planCommand(), a.modeCommand(), a.delegateCommand(), a.handoverCommand(), a.budgetCommand(), a.reassignCommand(), a.resendCommand(), a.factsCommand())
 	group(root, "work", a.taskCommand(), a.sendCommand(), a.broadcastCommand(), a.inboxCommand(), a.mcpCommand(), a.joinCommand(), a.teammateCommand())
 	group(root, "care", a.fsckCommand(), a.trustCommand(), a.doctorCommand(), a.versionCommand())
@@ -153,7 +153,8 @@ func (a *app) glance(ctx context.Context, name string) (team.Team, error) {
 	return d.Team(), nil
 }
 
-// open opens a desk on the team; a writing one has hooks and keeps the projections. It also returns the team's folder.
+// open opens a desk on the team; a writing one has hooks and keeps the projections, and is refused for a team that is only observed. It also returns the team's
+// folder.
 func (a *app) open(ctx context.Context, name string, writing bool) (*desk.Desk, string, error) {
 	j, dir, err := a.home.Open(name, a.note)
 	if err != nil {
@@ -165,7 +166,14 @@ func (a *app) open(ctx context.Context, name string, writing bool) (*desk.Desk, 
 		options.Project = a.projector(dir)
 	}
 	d, err := desk.Open(ctx, j, options)
-	return d, dir, err
+	if err != nil || !writing {
+		return d, dir, err
+	}
+	t := d.Team()
+	if err := t.CheckOurs(); err != nil {
+		return nil, dir, errors.Join(err, d.Close())
+	}
+	return d, dir, nil
 }
 
 // note tells the person something that is no result.

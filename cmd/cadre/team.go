@@ -260,6 +260,10 @@ func (a *app) hostCommand() *cobra.Command {
 				return err
 			}
 			defer d.Close()
+			if t := d.Team(); t.CheckOurs() != nil {
+				procs.Close(ctx)
+				return t.CheckOurs()
+			}
 			go projectNowAndThen(ctx, d)
 			return coord.New(coord.Options{Desk: d, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(d)), Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true, Checkpoints: true}).Run(ctx)
 		},
@@ -392,6 +396,11 @@ func (a *app) cleanupCommand() *cobra.Command {
 }
 
 func (a *app) cleanup(ctx context.Context, name string, force bool) error {
+	if t, err := a.glance(ctx, name); team.CodeOf(err) == team.NotFound || err == nil && t.Observed != "" {
+		if done, err := a.forget(ctx, name, t); done || err != nil {
+			return err
+		}
+	}
 	d, dir, err := a.open(ctx, name, true)
 	if team.CodeOf(err) == team.NotFound { // as after a cleanup before this one
 		if err := a.home.Sweep(); err != nil {

@@ -76,7 +76,8 @@ const (
 	gapEntry       = "gap"
 )
 
-// entry is one thing that an observer was shown, as it stands in the log: a line of JSON, and behind it the line that it is about.
+// entry is one thing that an observer was shown. In the log it is a line with a checksum and this as JSON, and behind that the line that it is about; the checksum is
+// of all that follows it.
 type entry struct {
 	Kind    string    `json:"kind"`
 	Source  string    `json:"source"`
@@ -87,7 +88,6 @@ type entry struct {
 	Reason  string    `json:"reason,omitempty"`
 	Skipped int64     `json:"skipped,omitempty"` // lines before it that said nothing: they count, because the observer numbers what it makes by them
 	Size    int       `json:"size,omitempty"`    // of the line
-	Sum     uint32    `json:"sum,omitempty"`     // CRC-32 of it
 
 	line []byte
 }
@@ -111,18 +111,24 @@ func (k *Kept) add(e entry, said bool) error {
 		k.skipped++
 		return nil
 	}
-	e.Skipped, e.Size, e.Sum = k.skipped, len(e.line), crc32.ChecksumIEEE(e.line)
+	e.Skipped, e.Size = k.skipped, len(e.line)
 	k.skipped = 0
 	head, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	whole := make([]byte, 0, len(head)+len(e.line)+2)
+	whole := make([]byte, sumLength, sumLength+len(head)+len(e.line)+2)
 	whole = append(append(append(append(whole, head...), '\n'), e.line...), '\n')
+	copy(whole, sum(whole[sumLength:]))
 	n, err := k.log.Write(whole)
 	k.size += int64(n)
 	return err
 }
+
+// sumLength is that of a checksum with the space behind it.
+const sumLength = 9
+
+func sum(data []byte) string { return fmt.Sprintf("%08x ", crc32.ChecksumIEEE(data)) }
 
 // leastLog is how large a log may grow before what is known is saved anew.
 const leastLog = 1 << 20
@@ -246,17 +252,18 @@ func (k *Kept) replay(o *observe.Observer, places map[string]Place, each func(*t
 			return whole, notEnd(err)
 		}
 		var e entry
-		if json.Unmarshal(head, &e) != nil || e.Size < 0 || e.Size > 2*observe.MaxLine {
+		if len(head) < sumLength || json.Unmarshal(head[sumLength:], &e) != nil || e.Size < 0 || e.Size > 2*observe.MaxLine {
 			return whole, nil
 		}
-		line := make([]byte, e.Size+1)
-		if _, err := io.ReadFull(r, line); err != nil {
+		data := append(head, make([]byte, e.Size+1)...)
+		if _, err := io.ReadFull(r, data[len(head):]); err != nil {
 			return whole, notEnd(err)
 		}
-		if e.line = line[:e.Size]; line[e.Size] != '\n' || crc32.ChecksumIEEE(e.line) != e.Sum {
+		if sum(data[sumLength:]) != string(data[:sumLength]) {
 			return whole, nil
 		}
-		whole += int64(len(head) + len(line))
+		e.line = data[len(head) : len(data)-1]
+		whole += int64(len(data))
 		for range e.Skipped {
 			o.Line(e.Source, nil, e.At)
 		}

@@ -198,8 +198,13 @@ func (a *attempt) take(ctx context.Context) error {
 	}
 	if a.desk, err = desk.Open(ctx, j, options); err != nil {
 		a.lock.Unlock()
+		return err
 	}
-	return err
+	if t := a.desk.Team(); t.CheckOurs() != nil {
+		a.close()
+		return t.CheckOurs()
+	}
+	return nil
 }
 
 func (a *attempt) close() {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"cadre/internal/home"
+	"cadre/internal/team"
 	"cadre/pkg/teams"
 )
 
@@ -139,5 +141,27 @@ func TestObserverEvents(t *testing.T) {
 	}
 	if o.State() != nil || o.TeamName() != "" {
 		t.Errorf("the team is gone, and shown is %s", asJSON(o.State()))
+	}
+}
+
+// Nobody manages a team that is only observed, as its lead or as a member.
+func TestObservedTeamIsNotManaged(t *testing.T) {
+	h := home.Home{Root: t.TempDir(), Claude: t.TempDir()}
+	record := &team.Record{Seq: 1, ID: "c1", At: 1, Events: []team.Event{&team.TeamCreated{
+		Team: team.Team{ID: "fx-1", Name: "fx", Observed: "fx", Status: team.TeamPending}, Lead: team.Member{Name: "lead", Agent: team.External, Status: team.Active}}}}
+	if err := h.Found("fx", "fx-1", [][]byte{team.AppendRecord(nil, record)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, as := range []string{"", "lead"} {
+		m, err := teams.New(teams.Options{Home: h.Root, ClaudeHome: h.Claude, As: as})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.OpenTeam(t.Context(), "fx"); !errors.Is(err, teams.Denied) {
+			t.Errorf("as %q: %v", as, err)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -1,0 +1,377 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"cadre/internal/desk"
+	"cadre/internal/feed"
+	"cadre/internal/observe"
+	"cadre/internal/team"
+)
+
+// observation is one call of cadre observe.
+type observation struct {
+	*app
+	transcripts string
+	members     []string // NAME=FILE
+	follow      bool
+	state       bool
+	messages    bool
+	pass        bool
+	asTeam      string
+
+	mu    sync.Mutex    // guards what follows: lines come from several feeds
+	to    *bufio.Writer // standard output
+	inner bool          // of the stream that is passed on, the last line is not at its end
+	held  [][]byte      // events that wait for that
+	noted int           // warnings that were told
+	board *screen
+}
+
+func (a *app) observeCommand() *cobra.Command {
+	o := &observation{app: a}
+	c := &cobra.Command{
+		Use: "observe [FILE|-]...", Short: "Watch a team of Claude Code by what its agents say",
+		Long: `Watch a team of Claude Code by what its agents say, without touching it:
+
+  claude -p --output-format stream-json --verbose ... | cadre observe -
+  cadre observe stream.jsonl --state
+  cadre observe --transcripts ~/.claude/projects/-home-me-project
+  cadre observe lead.jsonl --member alice=alice.jsonl --as-team fx
+
+On a terminal it shows who is in the team, its tasks and its messages, live; else a line for everything that happens. With --json it
+prints one event a line, with --state what the team is in the end, as one JSON value, null where there is none.
+
+- is standard input. Files and transcripts are read to their end; with --follow, and always on a terminal, what is written later
+is awaited, until you interrupt it.
+
+Nothing of what is read is printed, but with --pass: then standard output is standard input, unchanged, with the events of --json as
+lines of their own between its lines, and what is meant for people is printed on standard error.
+
+With --as-team it is kept as a team of that name, which cadre ls, status, log and task list show like any other, and nobody changes.
+Called again, after kill -9 too, it goes on with it; what it is shown again counts once.`,
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&o.transcripts, "transcripts", "", "read all transcripts below this `folder`: a project's, or Claude Code's own")
+	flags.StringArrayVar(&o.members, "member", nil, "read the stream of a teammate that has a process of its own: `NAME=FILE`")
+	flags.BoolVarP(&o.follow, "follow", "f", false, "go on with what is written later")
+	flags.BoolVar(&o.state, "state", false, "print only what the team is in the end, as one JSON value")
+	flags.BoolVar(&o.messages, "messages", false, "with --json, print the messages that supplement the agents' own, too")
+	flags.BoolVar(&o.pass, "pass", false, "pass standard input on to standard output, unchanged")
+	flags.StringVar(&o.asTeam, "as-team", "", "keep it as a team of this `name`")
+	return c
+}
+
+func (o *observation) run(ctx context.Context, args []string) error {
+	stays()
+	if err := o.check(&args); err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGPIPE) // who reads no more is told by an error, and what is kept is kept first
+	o.to = bufio.NewWriterSize(o.out, 64<<10)
+	terminal := isTerminal(o.out) && !o.json && !o.state && !o.pass
+	o.follow = o.follow || terminal
+	feeds, err := o.feeds(args)
+	if err != nil {
+		return err
+	}
+	w := &feed.Watch{Now: desk.Now, Look: o.look}
+	options := observe.Options{Name: o.asTeam}
+	if o.asTeam != "" {
+		if err := o.keep(ctx, w); err != nil {
+			return err
+		}
+		defer w.Kept.Close()
+		defer w.Book.Close()
+	}
+	if err := w.Begin(ctx, options); err != nil {
+		return err
+	}
+	if terminal {
+		o.board = openScreen(o.out.(*os.File), func(see func(*team.State)) {
+			w.View(func(seen *observe.Observer) { see(seen.Team()) })
+		})
+	}
+	err = w.Run(ctx, feeds...)
+	if o.board != nil {
+		o.board.close()
+	}
+	if errors.Is(err, syscall.EPIPE) { // nobody reads any more, and everything is kept
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return o.conclude(w)
+}
+
+func isTerminal(out any) bool {
+	f, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// check refuses what does not go together.
+func (o *observation) check(args *[]string) error {
+	stdin := 0
+	for _, arg := range *args {
+		if arg == "-" {
+			stdin++
+		}
+	}
+	switch {
+	case len(*args) == 0 && o.transcripts == "" && len(o.members) == 0:
+		if term.IsTerminal(int(os.Stdin.Fd())) {
+			return usage{errors.New("say what to observe: a file, - for standard input, or --transcripts FOLDER; see: cadre observe --help")}
+		}
+		*args = []string{"-"}
+	case stdin > 1:
+		return usage{errors.New("standard input can be read once")}
+	case o.pass && stdin == 0:
+		return usage{errors.New("--pass passes standard input on, which is not read: name it as -")}
+	}
+	switch {
+	case o.state && o.pass:
+		return usage{errors.New("--state and --pass both want standard output")}
+	case o.messages && (!o.json || o.state):
+		return usage{errors.New("--messages goes with --json")}
+	}
+	return nil
+}
+
+// feeds are the places that were named.
+func (o *observation) feeds(args []string) (all []feed.Feed, err error) {
+	for _, arg := range args {
+		if arg == "-" {
+			s := &feed.Stream{Source: "stdin", Reader: os.Stdin}
+			if o.pass {
+				s.Pass, s.Rest = o.passOn, o.flush
+			}
+			all = append(all, s)
+			continue
+		}
+		path, err := filepath.Abs(arg)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, &feed.File{Path: path, Follow: o.follow})
+	}
+	for _, arg := range o.members {
+		name, file, ok := strings.Cut(arg, "=")
+		if !ok || name == "" || file == "" {
+			return nil, usage{fmt.Errorf("--member %s: it is NAME=FILE", arg)}
+		}
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, &feed.File{Path: path, Follow: o.follow, Member: name})
+	}
+	if o.transcripts != "" {
+		path, err := filepath.Abs(o.transcripts)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, &feed.Transcripts{Dir: path, Follow: o.follow})
+	}
+	return all, nil
+}
+
+// keep has the watch kept as a team.
+func (o *observation) keep(ctx context.Context, w *feed.Watch) (err error) {
+	if err := team.CheckName("team", o.asTeam); err != nil {
+		return err
+	}
+	w.Kept, err = feed.OpenKept(o.home.Observation(o.asTeam))
+	if errors.Is(err, feed.ErrObserved) {
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s is observed already, by a process that lives; it is shown by: cadre status %s", o.asTeam, o.asTeam)}
+	}
+	if err != nil {
+		return err
+	}
+	if w.Book, err = feed.OpenBook(ctx, o.home, o.asTeam, o.note); err != nil {
+		return errors.Join(err, w.Kept.Close())
+	}
+	return nil
+}
+
+// look shows what was seen.
+func (o *observation) look(_ *team.State, seen observe.Seen) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.board != nil:
+		o.board.see(seen)
+		return nil
+	case o.state:
+	case o.json:
+		if err := o.events(seen); err != nil {
+			return err
+		}
+	default:
+		to := o.out
+		if o.pass {
+			to = o.err
+		}
+		for _, r := range seen.Records {
+			if err := writeRecord(to, r); err != nil {
+				return err
+			}
+		}
+	}
+	for _, text := range seen.Warnings {
+		if o.noted++; o.noted <= mostNotes {
+			o.note(text)
+		} else if o.noted == mostNotes+1 {
+			o.note("what follows of that kind is only counted")
+		}
+	}
+	return nil
+}
+
+// mostNotes is how many warnings are told one by one.
+const mostNotes = 20
+
+// events prints what was seen for programs.
+func (o *observation) events(seen observe.Seen) error {
+	var lines [][]byte
+	add := func(v any) error {
+		line, err := json.Marshal(v)
+		lines = append(lines, append(line, '\n'))
+		return err
+	}
+	if o.messages {
+		for _, m := range seen.Supplements {
+			if err := add(m); err != nil {
+				return err
+			}
+		}
+	}
+	for _, n := range seen.Notices {
+		if err := add(n); err != nil {
+			return err
+		}
+	}
+	if o.inner {
+		o.held = append(o.held, lines...)
+		return nil
+	}
+	return o.write(lines)
+}
+
+func (o *observation) write(lines [][]byte) error {
+	for _, line := range lines {
+		if _, err := o.to.Write(line); err != nil {
+			return err
+		}
+	}
+	return o.to.Flush()
+}
+
+// passOn passes a piece of standard input on.
+func (o *observation) passOn(piece []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, err := o.to.Write(piece)
+	o.inner = !bytes.HasSuffix(piece, []byte("\n"))
+	if err == nil && !o.inner && len(o.held) > 0 {
+		err, o.held = o.write(o.held), nil
+	}
+	return err
+}
+
+func (o *observation) flush() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.to.Flush()
+}
+
+// conclude says what there is to say in the end.
+func (o *observation) conclude(w *feed.Watch) error {
+	var state *observe.TeamState
+	var counts observe.Counts
+	none := false
+	w.View(func(seen *observe.Observer) { state, counts, none = seen.State(), seen.Counts(), seen.Team() == nil })
+	if len(o.held) > 0 { // the stream that was passed on ended within a line
+		if err := o.write(append([][]byte{{'\n'}}, o.held...)); err != nil {
+			return err
+		}
+	}
+	o.count(counts, none)
+	if !o.state {
+		return nil
+	}
+	out, err := json.Marshal(state)
+	if err != nil {
+		return err
+	}
+	_, err = o.out.Write(append(out, '\n'))
+	return err
+}
+
+// count tells what was odd.
+func (o *observation) count(c observe.Counts, none bool) {
+	var odd []string
+	for _, one := range []struct {
+		n    int64
+		what string
+	}{{c.Garbage, "no JSON"}, {c.Truncated, "cut off"}, {c.Huge, "too long"}, {c.InvalidUTF, "no valid UTF-8"}, {c.Unknown, "with an unknown tool"}, {c.Invalid, "with a call that lacks something"},
+		{c.Discarded, "with a call that got no result in time"}, {c.Orphaned, "with a result that got no call in time"}} {
+		if one.n > 0 {
+			odd = append(odd, fmt.Sprintf("%d %s", one.n, one.what))
+		}
+	}
+	if len(odd) > 0 {
+		o.note(fmt.Sprintf("of %d lines: %s", c.Lines, strings.Join(odd, ", ")))
+	}
+	if none && !o.state {
+		o.note(fmt.Sprintf("no team was seen in %d lines", c.Lines))
+	}
+}
+
+// forget removes what is kept of an observed team, and reports whether there was anything. The team itself is somebody else's.
+func (a *app) forget(ctx context.Context, name string, t team.Team) (bool, error) {
+	if team.CheckName("team", name) != nil {
+		return false, nil
+	}
+	kept := a.home.Observation(name)
+	if _, err := os.Stat(kept); err != nil && t.Observed == "" {
+		return false, nil
+	}
+	k, err := feed.OpenKept(kept)
+	if errors.Is(err, feed.ErrObserved) {
+		return true, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being observed by a process that lives; end that first", name)}
+	}
+	if err != nil {
+		return true, err
+	}
+	defer k.Close()
+	if t.Observed != "" {
+		dir, err := a.home.Folder(name)
+		if err != nil {
+			return true, err
+		}
+		if err := a.home.Remove(dir); err != nil {
+			return true, err
+		}
+	}
+	if err := os.RemoveAll(kept); err != nil {
+		return true, err
+	}
+	t.Name, t.CleanedUp = name, true
+	return true, a.print(t, said("what was kept of the observed team %s is removed", name))
+}

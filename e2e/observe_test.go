@@ -1,0 +1,266 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cadre/internal/feed"
+	"cadre/internal/home"
+)
+
+func recording(t *testing.T, name string) [][]byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "internal", "observe", "testdata", "claude", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.SplitAfter(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
+}
+
+func (w *world) append(name string, data []byte) {
+	w.t.Helper()
+	f, err := os.OpenFile(filepath.Join(w.dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := f.Write(data); err != nil {
+		w.t.Fatal(err)
+	}
+	f.Close()
+}
+
+// events are what happened in a team, without times and ids.
+func (w *world) events(name string) (all []string) {
+	w.t.Helper()
+	for _, r := range read[[]map[string]any](w, "log", name) {
+		out, err := json.Marshal(r["events"])
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all = append(all, string(out))
+	}
+	return all
+}
+
+// An observer that is killed, at any moment of a stream that grows in pieces, goes on where it stopped: nothing is missing, and nothing is there twice.
+func TestObserverGoesOnAfterKill(t *testing.T) {
+	data := bytes.Join(recording(t, "2.1.47/transcript-lead.jsonl"), nil)
+	w := newWorld(t)
+	w.append("whole.jsonl", data)
+	w.must("observe", "whole.jsonl", "--as-team", "whole")
+	want := w.events("whole")
+	if len(want) < 20 {
+		t.Fatalf("only %d records", len(want))
+	}
+	for i := range want {
+		want[i] = strings.ReplaceAll(want[i], `"whole"`, `"fx"`)
+	}
+	kills := 0
+	for rest := data; len(rest) > 0; {
+		p := w.start("observe", "grows.jsonl", "--follow", "--as-team", "fx")
+		for range 1 + rand.IntN(4) {
+			n := min(len(rest), 1+rand.IntN(len(data)/12))
+			w.append("grows.jsonl", rest[:n])
+			rest = rest[n:]
+		}
+		if kills++; kills%3 != 0 { // else it is killed while it begins
+			p.awaitOutput(func(said string) bool { return said != "" || len(rest) == 0 || p.over() })
+		}
+		p.kill()
+	}
+	w.append("grows.jsonl", []byte("\n"))
+	w.must("observe", "grows.jsonl", "--as-team", "fx")
+	if got := w.events("fx"); !slices.Equal(got, want) {
+		t.Errorf("after %d kills:\n%s\nwithout:\n%s", kills, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	w.must("fsck", "fx")
+	t.Logf("%d kills, %d records", kills, len(want))
+}
+
+// awaitOutput waits until what the process has printed is as it is to be. Not every process prints anything, so it waits for no longer than a while.
+func (p *process) awaitOutput(enough func(said string) bool) {
+	p.t.Helper()
+	for deadline := time.Now().Add(300 * time.Millisecond); !enough(p.said()) && time.Now().Before(deadline); {
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// awaits waits until the process has printed the text.
+func (p *process) awaits(text string) {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); !strings.Contains(p.said(), text); {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("it does not say %q:\n%s", text, p.said())
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// While one observer lives there is no second one of its name, and what it keeps is not removed. An interrupt ends it, with everything kept.
+func TestOneObserver(t *testing.T) {
+	w := newWorld(t)
+	w.append("stream.jsonl", bytes.Join(recording(t, "2.1.47/stream.jsonl")[:120], nil))
+	p := w.start("observe", "stream.jsonl", "later.jsonl", "--follow", "--as-team", "fx")
+	p.awaits("carol took task 3")
+	for _, args := range [][]string{{"observe", "stream.jsonl", "--as-team", "fx"}, {"cleanup", "fx"}, {"cleanup", "fx", "--force"}} {
+		if r := w.cadre(args...); r.code != 1 || !strings.Contains(r.err, "observed") {
+			t.Errorf("%v: exit status %d, %s", args, r.code, r.err)
+		}
+	}
+	if s := read[struct{ Watched bool }](w, "status", "fx"); !s.Watched {
+		t.Error("it is not shown that it is observed")
+	}
+	if out := w.must("status", "fx"); !strings.Contains(out, "who is observed") {
+		t.Errorf("status: %s", out)
+	}
+	p.Process.Signal(os.Interrupt)
+	if code := p.wait(); code != 0 {
+		t.Errorf("interrupted it ends with %d:\n%s", code, p.said())
+	}
+	if feed.Observes(home.Home{Root: w.home}.Observation("fx")) {
+		t.Error("it has ended and still holds what it kept")
+	}
+	w.must("cleanup", "fx")
+}
+
+// A line is an event for whoever reads the program's output within milliseconds of being written; a reader who leaves ends it without a complaint.
+func TestObserverIsLive(t *testing.T) {
+	w := newWorld(t)
+	for _, keep := range [][]string{nil, {"--as-team", "fx"}} {
+		name := fmt.Sprintf("live%d.jsonl", len(keep))
+		c := exec.Command(cadre, append([]string{"observe", name, "--follow", "--json"}, keep...)...)
+		var errs bytes.Buffer
+		c.Dir, c.Env, c.Stderr = w.dir, w.env, &errs
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Process.Kill() })
+		said := make(chan string)
+		go func() {
+			defer close(said)
+			buffer := make([]byte, 1<<16)
+			for {
+				n, err := out.Read(buffer)
+				if err != nil {
+					return
+				}
+				said <- string(buffer[:n])
+			}
+		}()
+		next := func() string {
+			select {
+			case s := <-said:
+				return s
+			case <-time.After(patience):
+				t.Fatalf("nothing is said: %s", errs.String())
+			}
+			panic("unreachable")
+		}
+		call := func(id, tool, input, result string) {
+			w.append(name, fmt.Appendf(nil, `{"type":"assistant","session_id":"s","message":{"id":"m%s","content":[{"type":"tool_use","id":"%s","name":"%s","input":%s}]}}`+"\n", id, id, tool, input))
+			w.append(name, fmt.Appendf(nil, `{"type":"user","session_id":"s","message":{"content":[{"type":"tool_result","tool_use_id":"%s","content":"ok"}]},"tool_use_result":%s}`+"\n", id, result))
+		}
+		call("t0", "TeamCreate", `{"team_name":"fx"}`, `{"team_name":"fx"}`)
+		next()
+		var took []time.Duration
+		for i := range 100 {
+			begun := time.Now()
+			id := fmt.Sprint(i + 1)
+			call("t"+id, "TaskCreate", `{"subject":"S","description":"D"}`, `{"task":{"id":"`+id+`","subject":"S"}}`)
+			if s := next(); !strings.Contains(s, `"team:task:created"`) {
+				t.Fatalf("it says %s", s)
+			}
+			took = append(took, time.Since(begun))
+		}
+		slices.Sort(took)
+		t.Logf("%v: from before the write to the reader: median %v, 95 of 100 %v, longest %v", keep, took[50], took[94], took[99])
+		if took[50] > 5*time.Millisecond {
+			t.Errorf("half of the events take longer than %v", took[50])
+		}
+		out.Close()
+		ended := make(chan error, 1)
+		go func() { ended <- c.Wait() }()
+		for i := 0; ; i++ {
+			call(fmt.Sprint("u", i), "TaskCreate", `{"subject":"S","description":"D"}`, fmt.Sprintf(`{"task":{"id":"%d","subject":"S"}}`, 101+i))
+			select {
+			case err := <-ended:
+				if err != nil || errs.Len() > 0 {
+					t.Errorf("when nobody reads any more it ends with %v, and says %q", err, errs.String())
+				}
+			case <-time.After(20 * time.Millisecond):
+				if i < 500 {
+					continue
+				}
+				t.Error("it does not end when nobody reads any more")
+			}
+			break
+		}
+	}
+}
+
+// Lines of over 10 MB, and what is no text at all, are counted and passed on, and what is around them is seen.
+func TestObserverOfHugeLines(t *testing.T) {
+	w := newWorld(t)
+	lines := recording(t, "2.1.47/stream.jsonl")[:120]
+	var in bytes.Buffer
+	for i, line := range lines {
+		in.Write(line)
+		if i%40 == 20 {
+			in.WriteString(`{"type":"user","text":"` + strings.Repeat("x", 11<<20) + `"}` + "\n")
+			in.WriteString(`{"type":"user","text":"TaskCreate ` + "\xff\xfe\x80" + `"}` + "\n")
+		}
+	}
+	c := exec.Command(cadre, "observe", "-", "--pass")
+	var out, errs bytes.Buffer
+	c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr = w.dir, w.env, &in, &out, &errs
+	sent := bytes.Clone(in.Bytes())
+	if err := c.Run(); err != nil {
+		t.Fatalf("%v: %s", err, errs.String())
+	}
+	if !bytes.Equal(out.Bytes(), sent) {
+		t.Errorf("%d bytes came, and %d others were passed on", len(sent), out.Len())
+	}
+	if s := errs.String(); !strings.Contains(s, "of 126 lines: 3 too long") || !strings.Contains(s, "carol took task 3") {
+		t.Errorf("it says:\n%s", s)
+	}
+	if usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		t.Logf("it needed %d MB", usage.Maxrss>>10)
+	}
+}
+
+// On a terminal the team is shown live, on a page of its own, and stays where the command was called.
+func TestObserverOnATerminal(t *testing.T) {
+	w := newWorld(t)
+	lines := recording(t, "2.1.47/stream.jsonl")
+	w.append("stream.jsonl", bytes.Join(lines[:60], nil))
+	p := w.terminal(cadre, "observe", "stream.jsonl")
+	p.shows("0 of 4 tasks done")
+	p.shows("team-lead → alice: Hello alice from lead")
+	p.shows("blocked by 1")
+	w.append("stream.jsonl", bytes.Join(lines[60:120], nil))
+	p.shows("2 of 4 tasks done")
+	p.shows("3 Task C")
+	w.append("stream.jsonl", bytes.Join(lines[120:], nil))
+	p.shows("the team is gone")
+	p.do("send-keys", "C-c")
+	if code := p.ended(); code != 0 {
+		t.Errorf("interrupted it ends with %d", code)
+	}
+	if screen := p.screen(); !strings.Contains(screen, "the team is gone") || strings.Count(screen, "MEMBER") != 1 {
+		t.Errorf("it leaves\n%s", screen)
+	}
+}
