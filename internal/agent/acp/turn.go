@@ -118,12 +118,10 @@ func (s *session) answered(p *post, response sdk.PromptResponse, err error) {
 		end.Problem, how = nil, max(how, stopped)
 	case end.Problem != nil:
 		how = failed
-	case response.StopReason == sdk.StopReasonRefusal:
-		end.Problem = &agent.Problem{Kind: agent.ProblemModel, Text: "the model refused to go on"}
-	case response.StopReason == sdk.StopReasonMaxTokens:
-		end.Problem = &agent.Problem{Kind: agent.ProblemContext, Text: "the model has no tokens left"}
 	default:
-		s.whole = s.began
+		if end.Problem = stopOf(response); end.Problem == nil {
+			s.whole = s.began
+		}
 	}
 	if end.Problem != nil {
 		end.Text = ""
@@ -137,6 +135,17 @@ func (s *session) answered(p *post, response sdk.PromptResponse, err error) {
 	if next := s.queue.goOn(next); next != nil && !s.stopping && s.ctx.Err() == nil {
 		s.start(next)
 	}
+}
+
+// stopOf is why the model went no further than the answer says; nil when it came to its end.
+func stopOf(response sdk.PromptResponse) *agent.Problem {
+	switch response.StopReason {
+	case sdk.StopReasonRefusal:
+		return &agent.Problem{Kind: agent.ProblemModel, Text: "the model refused to go on"}
+	case sdk.StopReasonMaxTokens:
+		return &agent.Problem{Kind: agent.ProblemContext, Text: "the model has no tokens left"}
+	}
+	return nil
 }
 
 // outcomeOf is what an answer says of the turn. An agent may answer a turn that was cancelled with an error, and one that was over by then as if nothing had been.

@@ -99,6 +99,22 @@ func (h helpless) Start(context.Context, agent.Spec, agent.Desk) (agent.Session,
 	return nil, &agent.Problem{Kind: agent.ProblemMissing, Text: h.name + " reaches its team through the program cadre, which is not installed here"}
 }
 
+// Reader reads along what the agent of that name says to whoever drives it, line by line, and makes updates of it; nil where nobody here can.
+func Reader(name string) func(line []byte) []agent.Update {
+	switch name {
+	case team.Codex:
+		return new(codex.Reader).Line
+	case team.Gemini:
+		return acp.Gemini(nil).Reader().Line
+	case team.OpenCode:
+		return acp.OpenCode().Reader().Line
+	}
+	if strings.HasPrefix(name, team.ACP) {
+		return acp.Command("").Reader().Line
+	}
+	return nil
+}
+
 // Known reports whether there is an agent of that name.
 func Known(name string) bool { return name == team.External || Set{}.Agent(name) != nil }
 

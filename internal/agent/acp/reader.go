@@ -1,0 +1,125 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/json"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"cadre/internal/agent"
+)
+
+// Reader makes updates of what an agent says to somebody else who drives it, a message a line; those of the driver may stand between them, and are not
+// needed. It reads along and answers nothing: the Answer of an update is nil. It is for one session: the first that is seen.
+type Reader struct {
+	decoder *decoder
+	session sdk.SessionId
+	told    bool // that it runs
+	turn    bool
+}
+
+// Reader returns one for what this agent says.
+func (a Agent) Reader() *Reader { return &Reader{decoder: newDecoder(a.facts)} }
+
+// Line reads one line. What it cannot read says nothing.
+func (r *Reader) Line(line []byte) []agent.Update {
+	said := r.read(line)
+	if r.session == "" || r.told {
+		return said
+	}
+	r.told = true
+	return append([]agent.Update{agent.Started{Session: string(r.session)}}, said...)
+}
+
+func (r *Reader) read(line []byte) []agent.Update {
+	var m struct {
+		ID     json.RawMessage   `json:"id"`
+		Method string            `json:"method"`
+		Params json.RawMessage   `json:"params"`
+		Result json.RawMessage   `json:"result"`
+		Error  *sdk.RequestError `json:"error"`
+	}
+	if json.Unmarshal(line, &m) != nil {
+		return nil
+	}
+	switch {
+	case m.Method == sdk.AgentMethodSessionPrompt && r.mine(m.Params):
+		return r.begin()
+	case m.Method == sdk.ClientMethodSessionUpdate && r.mine(m.Params):
+		var n sdk.SessionNotification
+		if json.Unmarshal(m.Params, &n) != nil {
+			return nil
+		}
+		said, shows := r.decoder.decode(n.Update)
+		if shows == noSign && !r.turn {
+			return said
+		}
+		return append(r.begin(), said...)
+	case m.Method == sdk.ClientMethodSessionRequestPermission && r.mine(m.Params):
+		var asked sdk.RequestPermissionRequest
+		if json.Unmarshal(m.Params, &asked) != nil {
+			return nil
+		}
+		tool, input, _ := r.decoder.permission(asked)
+		return append(append(r.begin(), r.decoder.flush()...), agent.PermissionAsked{Tool: tool, Input: input})
+	case m.Method != "":
+		return nil
+	case m.Error != nil:
+		return r.end(sdk.PromptResponse{}, m.Error)
+	case bytes.Contains(m.Result, []byte(`"stopReason"`)):
+		var response sdk.PromptResponse
+		if json.Unmarshal(m.Result, &response) != nil {
+			return nil
+		}
+		return r.end(response, nil)
+	}
+	var began sdk.NewSessionResponse
+	if json.Unmarshal(m.Result, &began) == nil && r.session == "" {
+		r.session = began.SessionId
+	}
+	return nil
+}
+
+func (r *Reader) mine(params json.RawMessage) bool {
+	var p struct {
+		Session sdk.SessionId `json:"sessionId"`
+	}
+	json.Unmarshal(params, &p)
+	if r.session == "" {
+		r.session = p.Session
+	}
+	return p.Session == r.session
+}
+
+// begin begins a turn, unless one goes on: what the driver asks for need not be among the lines.
+func (r *Reader) begin() []agent.Update {
+	if r.turn {
+		return nil
+	}
+	r.turn = true
+	return []agent.Update{agent.TurnStarted{}}
+}
+
+// end is the answer to a prompt. An error that comes in no turn may be about something else, as its code tells: else it is of a turn that failed at its start.
+func (r *Reader) end(response sdk.PromptResponse, refused *sdk.RequestError) []agent.Update {
+	if refused != nil && !r.turn && (r.session == "" || outcomeOf(response, refused, false) == rejected) {
+		return nil
+	}
+	said := append(r.begin(), r.decoder.flush()...)
+	if used, ok := usageOf(response); ok && used.Tokens() > 0 {
+		said = append(said, agent.Used{Usage: used})
+	}
+	end := agent.TurnEnded{Text: r.decoder.last, Interrupted: response.StopReason == sdk.StopReasonCancelled}
+	switch {
+	case refused != nil:
+		end.Problem = problemOf(refused)
+	case !end.Interrupted:
+		end.Problem = stopOf(response)
+	}
+	if end.Problem != nil {
+		end.Text = ""
+	}
+	r.turn = false
+	r.decoder.begin()
+	return append(said, end)
+}
