@@ -1,0 +1,282 @@
+// Package solo makes a team of one of a session whose agent has no teams: Codex, and whatever speaks the Agent Client Protocol. It is then shown, journaled
+// and served as an observed team of Claude Code is, with one member and no tasks.
+//
+// # Authority
+//
+// Like package observe it listens and decides nothing: it is a function of what the session did, in the order in which it did it. What the session is, which
+// agent and by which protocol, it does not know: it is given updates, or a function that makes them of the agent's own lines.
+//
+//	line ──▶ Options.Read ──▶ agent.Update ──▶ team events ──▶ record, notices
+//
+// # What is said of the member
+//
+//	joined       with the first word of its session
+//	active       a turn, a text or a tool, which is its summary: "Bash: go test ./..."
+//	blocked      it waits for leave, or for its plan to be read; or its turn failed, with the words of the problem
+//	idle         its turn ended, with the last that it said
+//	stopped      its session ended, or failed
+//	usage        added up, and how full its context is
+//
+// # Guarantees
+//
+//   - What says nothing new makes no event. No line is fatal; one that may have said something and cannot be read is a gap, and said.
+//   - What an agent wrote is one short line of valid UTF-8 in a summary.
+package solo
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cadre/internal/agent"
+	"cadre/internal/observe"
+	"cadre/internal/team"
+)
+
+// Options say what is observed.
+type Options struct {
+	// Agent is its name, which becomes the member's and the team's.
+	Agent string
+	// Name is what the team is called in its records; "" for the agent's name.
+	Name string
+	// Read makes updates of a line of the agent; nil for a session whose updates are given.
+	Read func(line []byte) []agent.Update
+	// MaxLine is the length in bytes from which a line is huge: it is counted and not read. 0 for [observe.MaxLine].
+	MaxLine int
+}
+
+// Observer watches one session. It belongs to one goroutine.
+type Observer struct {
+	o       Options
+	s       *team.State
+	tools   map[string]string // what goes on, by its id
+	updates int64
+	last    team.Time
+	counts  observe.Counts
+	events  []team.Event
+}
+
+// lead is who the member works for: a person or a program that is not observed.
+const lead = "team-lead"
+
+// New returns an observer that has seen nothing.
+func New(o Options) *Observer {
+	if o.Name == "" {
+		o.Name = o.Agent
+	}
+	if o.MaxLine == 0 {
+		o.MaxLine = observe.MaxLine
+	}
+	return &Observer{o: o, tools: map[string]string{}}
+}
+
+// Team is the team of one, nil before the session said anything.
+func (o *Observer) Team() *team.State { return o.s }
+
+// State is the team as consumers see it, nil before the session said anything.
+func (o *Observer) State() *observe.TeamState { return observe.StateOf(o.s) }
+
+// Counts are those of the lines.
+func (o *Observer) Counts() observe.Counts { return o.counts }
+
+// Line takes one line of the agent, at the time at which it came.
+func (o *Observer) Line(line []byte, now team.Time) (seen observe.Seen) {
+	o.counts.Lines++
+	line = bytes.TrimRight(line, "\r\n \t")
+	switch {
+	case len(line) == 0:
+		return seen
+	case line[0] != '{':
+		o.counts.Garbage++
+		seen.Warnings = []string{"a line that is no JSON object"}
+		return seen
+	case len(line) >= o.o.MaxLine:
+		o.counts.Huge++
+		return o.Gap(fmt.Sprintf("a line of %d bytes is too long to be read", len(line)), now)
+	case !json.Valid(line):
+		o.counts.Truncated++
+		return o.Gap("a line was cut off", now)
+	case !utf8.Valid(line):
+		o.counts.InvalidUTF++
+	}
+	o.counts.Decoded++
+	for _, u := range o.o.Read(line) {
+		one := o.Update(u, now)
+		seen.Records, seen.Notices = append(seen.Records, one.Records...), append(seen.Notices, one.Notices...)
+	}
+	return seen
+}
+
+// Gap says that something of the session was lost.
+func (o *Observer) Gap(reason string, now team.Time) (seen observe.Seen) {
+	o.counts.Gaps++
+	seen.Warnings = []string{reason}
+	if o.s != nil {
+		o.events = append(o.events, &team.GapNoticed{Source: o.o.Agent, Reason: reason})
+		o.commit(now, &seen)
+	}
+	return seen
+}
+
+// Update takes one thing that the session did.
+func (o *Observer) Update(u agent.Update, now team.Time) (seen observe.Seen) {
+	o.updates++
+	if started, ok := u.(agent.Started); ok || o.s == nil {
+		o.begin(started.Session)
+	}
+	o.reduce(u)
+	o.commit(now, &seen)
+	return seen
+}
+
+// begin has the member join, or come back.
+func (o *Observer) begin(session string) {
+	m := team.Member{Name: o.o.Agent, Agent: team.External, Role: o.o.Agent, Session: session, Status: team.Active, Incarnation: 1}
+	if o.s == nil {
+		o.s = &team.State{}
+		sum := fnv.New32a()
+		sum.Write([]byte(session))
+		o.events = append(o.events,
+			&team.TeamCreated{Team: team.Team{ID: fmt.Sprintf("%s-%08x", o.o.Name, sum.Sum32()), Name: o.o.Name, Observed: o.o.Agent, Status: team.TeamPending},
+				Lead: team.Member{Name: lead, Agent: team.External, Status: team.Active, Incarnation: 1}},
+			&team.MemberSpawned{Member: m})
+		return
+	}
+	switch have := o.member(); {
+	case !have.Status.Running():
+		o.events = append(o.events, &team.MemberReturned{Member: m})
+	case session != "" && session != have.Session:
+		o.events = append(o.events, &team.MemberDescribed{Member: m.Name, Session: session})
+	}
+}
+
+// member is the one, as it is after what was recorded.
+func (o *Observer) member() team.Member {
+	m, _ := o.s.Member(o.o.Agent)
+	return m
+}
+
+// reduce says as events what an update means for the member.
+func (o *Observer) reduce(u agent.Update) {
+	name := o.o.Agent
+	switch u := u.(type) {
+	case agent.TurnStarted:
+		o.is(team.Active, u.Summary)
+	case agent.Text:
+		o.is(team.Active, u.Text)
+	case agent.ToolStarted:
+		what := toolLine(u.Tool, u.Input)
+		if len(o.tools) < maxTools {
+			o.tools[u.ID] = what
+		}
+		o.is(team.Active, what)
+	case agent.ToolFinished:
+		what := o.tools[u.ID]
+		delete(o.tools, u.ID)
+		switch {
+		case u.Failed:
+			o.is(team.Active, "failed: "+what)
+		case o.member().Status == team.Blocked:
+			o.is(team.Active, what)
+		}
+	case agent.PermissionAsked:
+		o.is(team.Blocked, "asks for leave: "+toolLine(u.Tool, u.Input))
+	case agent.PlanProposed:
+		o.is(team.Blocked, "lays a plan before its user: "+u.Plan)
+	case agent.Retrying:
+		o.is(team.Active, "tries again: "+u.Problem.Text)
+	case agent.Used:
+		if u.Usage != (team.Usage{}) || u.Context > 0 && int64(u.Context) != o.member().Context {
+			o.events = append(o.events, &team.UsageReported{Member: name, Usage: u.Usage, Context: int64(u.Context)})
+		}
+	case agent.TurnEnded:
+		clear(o.tools)
+		switch {
+		case u.Problem != nil:
+			o.events = append(o.events, &team.MemberTroubled{Member: name, Trouble: string(u.Problem.Kind), Text: short(u.Problem.Text), Setbacks: o.member().Setbacks + 1})
+		case u.GoesOn:
+		case u.Interrupted:
+			o.is(team.Idle, "interrupted")
+		default:
+			o.is(team.Idle, u.Text)
+		}
+	case agent.Ended:
+		clear(o.tools)
+		if u.Err != nil {
+			o.events = append(o.events, &team.MemberFailed{Member: name, Reason: short(u.Err.Error())})
+		} else {
+			o.events = append(o.events, &team.MemberStopped{Member: name, Reason: "its session ended"})
+		}
+	}
+}
+
+// maxTools bounds how many tools are remembered that never end.
+const maxTools = 256
+
+// is says what the member is at, unless that is known.
+func (o *Observer) is(status team.MemberStatus, doing string) {
+	doing = short(doing)
+	m := o.member()
+	if m.Name == "" { // it joins with this record, active
+		m.Status = team.Active
+	}
+	if doing == "" {
+		doing = m.Summary
+	}
+	if m.Status != status || m.Summary != doing {
+		o.events = append(o.events, &team.MemberStatusChanged{Member: o.o.Agent, Status: status, Summary: doing})
+	}
+}
+
+// commit makes a record of the events.
+func (o *Observer) commit(now team.Time, seen *observe.Seen) {
+	if len(o.events) == 0 {
+		return
+	}
+	o.last = max(o.last, now)
+	r := &team.Record{Seq: o.s.Seq() + 1, ID: fmt.Sprintf("observed-%d-%d", o.updates, o.counts.Gaps), Actor: o.o.Agent, At: o.last, Events: o.events}
+	o.events = nil
+	o.s.Apply(r)
+	seen.Records = append(seen.Records, r)
+	seen.Notices = append(seen.Notices, observe.NoticesOf(o.s, r)...)
+}
+
+// telling are the parts of a tool's input that say most of it, the first that is there.
+var telling = []string{"command", "file_path", "path", "query", "pattern", "url", "description"}
+
+// toolLine tells of a tool in a few words.
+func toolLine(tool, input string) string {
+	var in map[string]any
+	json.Unmarshal([]byte(input), &in)
+	for _, key := range telling {
+		if text, ok := in[key].(string); ok && text != "" {
+			return tool + ": " + text
+		}
+	}
+	return tool
+}
+
+// longest is how many characters a summary has.
+const longest = 120
+
+// short is a text as one line that is not long, with nothing in it that a terminal would obey.
+func short(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > longest {
+		text = string(r[:longest-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,250 @@
+package solo
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/drivers"
+	"cadre/internal/observe"
+	"cadre/internal/team"
+)
+
+// recordings of the real programs, kept by their drivers.
+func recordings(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{"../agent/acp/testdata/gemini.jsonl": team.Gemini, "../agent/acp/testdata/opencode.jsonl": team.OpenCode}
+	files, err := filepath.Glob("../agent/codex/testdata/*/*.jsonl")
+	if err != nil || len(files) < 5 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		all[file] = team.Codex
+	}
+	return all
+}
+
+func linesOf(t *testing.T, file string) [][]byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Split(bytes.TrimSpace(data), []byte("\n"))
+}
+
+// shown is what a recording itself shows, by a reader that shares nothing with the decoders: the sum that it tells last, the words of its last tool, and how
+// its last turn ended.
+type shown struct {
+	input, output int64
+	tools         int
+	end           string
+}
+
+func dig(v any, path ...string) any {
+	for _, key := range path {
+		m, _ := v.(map[string]any)
+		v = m[key]
+	}
+	return v
+}
+
+func number(v any) int64 { n, _ := v.(float64); return int64(n) }
+
+func show(t *testing.T, lines [][]byte) (s shown) {
+	t.Helper()
+	tools, started, threads := map[any]bool{}, map[any]bool{}, 0
+	isTool := func(kind any) bool {
+		return kind == "commandExecution" || kind == "fileChange" || kind == "mcpToolCall" || kind == "dynamicToolCall"
+	}
+	for _, line := range lines {
+		var m map[string]any
+		if err := json.Unmarshal(line, &m); err != nil {
+			t.Fatal(err)
+		}
+		switch method, _ := m["method"].(string); method {
+		case "thread/tokenUsage/updated":
+			total := dig(m, "params", "tokenUsage", "total")
+			s.input, s.output = number(dig(total, "inputTokens")), number(dig(total, "outputTokens"))
+		case "item/started":
+			if isTool(dig(m, "params", "item", "type")) {
+				s.tools++
+				started[dig(m, "params", "item", "id")] = true
+			}
+		case "turn/completed":
+			s.end, _ = dig(m, "params", "turn", "status").(string)
+		case "session/update":
+			if u := dig(m, "params", "update"); dig(u, "sessionUpdate") == "tool_call" || dig(u, "sessionUpdate") == "tool_call_update" {
+				tools[dig(u, "toolCallId")] = true
+			}
+		}
+		if dig(m, "result", "thread", "id") != nil { // the first is how it began; another tells what nobody heard
+			turns, _ := dig(m, "result", "thread", "turns").([]any)
+			for _, turn := range turns {
+				items, _ := dig(turn, "items").([]any)
+				for _, item := range items {
+					if id := dig(item, "id"); threads > 0 && isTool(dig(item, "type")) && !started[id] {
+						started[id] = true
+						s.tools++
+					}
+				}
+			}
+			threads++
+		}
+		if dig(m, "result", "stopReason") == "end_turn" {
+			s.end = "completed"
+			s.input += number(dig(m, "result", "usage", "inputTokens")) + number(dig(m, "result", "_meta", "quota", "token_count", "input_tokens"))
+			s.output += number(dig(m, "result", "usage", "outputTokens")) + number(dig(m, "result", "_meta", "quota", "token_count", "output_tokens"))
+		}
+		if m["error"] != nil {
+			s.end = "failed"
+		}
+	}
+	s.tools += len(tools)
+	return s
+}
+
+// counting counts the tools that a reader tells of.
+func counting(read func([]byte) []agent.Update, tools *int) func([]byte) []agent.Update {
+	return func(line []byte) []agent.Update {
+		said := read(line)
+		for _, u := range said {
+			if _, ok := u.(agent.ToolStarted); ok {
+				*tools++
+			}
+		}
+		return said
+	}
+}
+
+// TestRecordings: what the programs said makes one member with its activity, its tools and its usage, as the recordings themselves show them, and the records
+// are those of any team: written, read and applied by package team alone, they give the same.
+func TestRecordings(t *testing.T) {
+	for file, name := range recordings(t) {
+		t.Run(strings.TrimPrefix(file, "../agent/"), func(t *testing.T) {
+			lines, tools := linesOf(t, file), 0
+			want := show(t, lines)
+			o := New(Options{Agent: name, Read: counting(drivers.Reader(name), &tools)})
+			var journal team.State
+			doing := 0
+			for i, line := range lines {
+				for _, r := range o.Line(line, team.Time(1000+i)).Records {
+					again, err := team.DecodeRecord(r.Seq, string(team.AppendRecord(nil, r)))
+					if err != nil || !reflect.DeepEqual(r, again) {
+						t.Fatalf("record %d is read back as another: %v", r.Seq, err)
+					}
+					journal.Apply(again)
+					for _, e := range again.Events {
+						if e, ok := e.(*team.MemberStatusChanged); ok && e.Status == team.Active {
+							doing++
+						}
+					}
+				}
+			}
+			m := o.member()
+			u := m.Usage
+			if got := u.InputTokens + u.CacheReadTokens + u.CacheWriteTokens; got != want.input || u.OutputTokens != want.output {
+				t.Errorf("it used %d and %d tokens, and the program says %d and %d", got, u.OutputTokens, want.input, want.output)
+			}
+			if tools != want.tools || tools > doing {
+				t.Errorf("%d tools, %d things that it did; the recording has %d tools", tools, doing, want.tools)
+			}
+			if status := map[string]team.MemberStatus{"completed": team.Idle, "interrupted": team.Idle, "failed": team.Blocked}[want.end]; status != "" && m.Status != status {
+				t.Errorf("in the end the turn is %s, and the member %s: %s", want.end, m.Status, m.Summary)
+			}
+			if got := o.State(); len(got.Members) != 1 || len(got.Tasks) != 0 || got.Members[0].Name != name || got.Members[0].AgentID != m.Session || m.Session == "" || got.Role != observe.RoleTeammate {
+				t.Errorf("it is shown as %+v", got)
+			}
+			if c := o.Counts(); c.Garbage+c.Gaps+c.Truncated != 0 || c.Lines != int64(len(lines)) {
+				t.Errorf("%+v", c)
+			}
+			if got, want := team.AppendSnapshot(nil, &journal), team.AppendSnapshot(nil, o.Team()); !bytes.Equal(got, want) {
+				t.Errorf("the journal gives\n%s\nand not\n%s", got, want)
+			}
+		})
+	}
+}
+
+// Lines that mean nothing are counted, and change nothing of what is seen.
+func TestGarbage(t *testing.T) {
+	for file, name := range recordings(t) {
+		clean, noisy := New(Options{Agent: name, Read: drivers.Reader(name)}), New(Options{Agent: name, Read: drivers.Reader(name), MaxLine: 1 << 16})
+		for i, line := range linesOf(t, file) {
+			clean.Line(line, team.Time(i))
+			for _, bad := range []string{"", "garbage", `{"method":`, `{"method":5}`, "{\"method\":\"\xff\"}", `{"method":"item/started","params":[]}`, `{"x":"` + strings.Repeat("x", 1<<16) + `"}`} {
+				noisy.Line([]byte(bad), team.Time(i))
+			}
+			noisy.Line(line, team.Time(i))
+		}
+		if got, want := fmt.Sprintf("%+v", noisy.State()), fmt.Sprintf("%+v", clean.State()); got != want {
+			t.Errorf("%s: %s and not %s", file, got, want)
+		}
+		n := int64(len(linesOf(t, file)))
+		if c := noisy.Counts(); c.Garbage != n || c.Truncated != n || c.Huge != n || c.InvalidUTF < n || c.Gaps != 2*n {
+			t.Errorf("%s: %+v", file, c)
+		}
+	}
+}
+
+// TestUpdates is what each update means, as it is told by a session of ours.
+func TestUpdates(t *testing.T) {
+	o := New(Options{Agent: "codex", Name: "watched"})
+	at := team.Time(0)
+	for _, step := range []struct {
+		u       agent.Update
+		status  team.MemberStatus
+		summary string
+		notices string
+	}{
+		{agent.Started{Session: "s1"}, team.Active, "", "team:created team:member:joined"},
+		{agent.TurnStarted{}, team.Active, "", ""},
+		{agent.Text{Text: "I look\n\tat it. \x1b[31m"}, team.Active, "I look at it. [31m", ""},
+		{agent.ToolStarted{ID: "1", Tool: "Bash", Input: `{"command":"go test ./..."}`}, team.Active, "Bash: go test ./...", ""},
+		{agent.ToolFinished{ID: "1"}, team.Active, "Bash: go test ./...", ""},
+		{agent.ToolStarted{ID: "2", Tool: "Edit", Input: `{"file_path":"a.go"}`}, team.Active, "Edit: a.go", ""},
+		{agent.PermissionAsked{Tool: "Edit", Input: `{"file_path":"a.go"}`}, team.Blocked, "asks for leave: Edit: a.go", ""},
+		{agent.ToolFinished{ID: "2"}, team.Active, "Edit: a.go", ""},
+		{agent.ToolStarted{ID: "3", Tool: "odd", Input: "no JSON"}, team.Active, "odd", ""},
+		{agent.ToolFinished{ID: "3", Failed: true}, team.Active, "failed: odd", ""},
+		{agent.Used{Usage: team.Usage{InputTokens: 5}, Context: 7}, team.Active, "failed: odd", ""},
+		{agent.PlanProposed{Plan: "first this"}, team.Blocked, "lays a plan before its user: first this", ""},
+		{agent.Retrying{Problem: agent.Problem{Text: "slow down"}}, team.Active, "tries again: slow down", ""},
+		{agent.TurnEnded{Text: "half", GoesOn: true}, team.Active, "tries again: slow down", ""},
+		{agent.TurnEnded{Text: strings.Repeat("é", 200)}, team.Idle, strings.Repeat("é", 119) + "…", "team:member:idle"},
+		{agent.TurnEnded{Text: strings.Repeat("é", 200)}, team.Idle, strings.Repeat("é", 119) + "…", ""},
+		{agent.TurnStarted{Summary: "again"}, team.Active, "again", ""},
+		{agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemLimit, Text: "too many"}}, team.Blocked, "too many", ""},
+		{agent.Text{Text: "on"}, team.Active, "on", ""},
+		{agent.TurnEnded{Interrupted: true}, team.Idle, "interrupted", "team:member:idle"},
+		{agent.Ended{Err: errors.New("killed")}, team.Failed, "killed", "team:member:failed"},
+		{agent.Started{Session: "s2"}, team.Active, "", "team:member:joined"},
+		{agent.Ended{}, team.Stopped, "its session ended", "team:member:shutdown"},
+	} {
+		at++
+		var notices []string
+		for _, n := range o.Update(step.u, at).Notices {
+			notices = append(notices, n.Type)
+		}
+		m := o.member()
+		if m.Status != step.status || m.Summary != step.summary || strings.Join(notices, " ") != step.notices {
+			t.Errorf("after %T %+v the member is %s, %q; notices: %q", step.u, step.u, m.Status, m.Summary, notices)
+		}
+	}
+	m := o.member()
+	if m.Session != "s2" || m.Usage.InputTokens != 5 || m.Context != 7 || o.Team().Team().Name != "watched" || o.State().Name != "codex" {
+		t.Errorf("%+v of %+v", m, o.Team().Team())
+	}
+	if seen := o.Gap("the connection was down", at); len(seen.Records) != 1 || seen.Notices[0].Type != observe.Gap {
+		t.Errorf("%+v", seen)
+	}
+	if observe.Adapters["codex"].Teams || observe.Adapters["acp"].Teams {
+		t.Error("an agent whose sessions are single members has no teams")
+	}
+}
