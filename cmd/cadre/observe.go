@@ -33,6 +33,9 @@ type observation struct {
 	messages    bool
 	pass        bool
 	asTeam      string
+	sdkURL      string // address to listen on for a program
+	exec        string // that program
+	agent       string // of a session without a team
 
 	mu    sync.Mutex    // guards what follows: lines come from several feeds
 	to    *bufio.Writer // standard output
@@ -52,6 +55,8 @@ func (a *app) observeCommand() *cobra.Command {
   cadre observe stream.jsonl --state
   cadre observe --transcripts ~/.claude/projects/-home-me-project
   cadre observe lead.jsonl --member alice=alice.jsonl --as-team fx
+  cadre observe --sdk-url :8700 --exec claude -- --model opus
+  cadre observe --agent codex app-server.jsonl
 
 On a terminal it shows who is in the team, its tasks and its messages, live; else a line for everything that happens. With --json it
 prints one event a line, with --state what the team is in the end, as one JSON value, null where there is none.
@@ -61,6 +66,13 @@ is awaited, until you interrupt it.
 
 Nothing of what is read is printed, but with --pass: then standard output is standard input, unchanged, with the events of --json as
 lines of their own between its lines, and what is meant for people is printed on standard error.
+
+With --sdk-url it stands between a Claude Code that connects to it and whoever uses that, and passes on what both say as it is. --exec starts the
+program, with the arguments behind --; its user is standard input and output with --pass, else a WebSocket, whose address and bearer
+token are told (the token is $CADRE_CONSUMER_TOKEN, if that is set). What was lost while the program was not connected is said. Claude Code
+2.1.47 connects; newer versions refuse an address that is not their maker's.
+
+With --agent it reads the stream of a session whose agent has no teams, codex, gemini, opencode or acp:COMMAND, and shows it as a team of one.
 
 With --as-team it is kept as a team of that name, which cadre ls, status, log and task list show like any other, and nobody changes.
 Called again, after kill -9 too, it goes on with it; what it is shown again counts once.`,
@@ -73,6 +85,9 @@ Called again, after kill -9 too, it goes on with it; what it is shown again coun
 	flags.BoolVar(&o.state, "state", false, "print only what the team is in the end, as one JSON value")
 	flags.BoolVar(&o.messages, "messages", false, "with --json, print the messages that supplement the agents' own, too")
 	flags.BoolVar(&o.pass, "pass", false, "pass standard input on to standard output, unchanged")
+	flags.StringVar(&o.sdkURL, "sdk-url", "", "listen on this `address`, :PORT or HOST:PORT, for Claude Code with --sdk-url; without a host on this machine alone")
+	flags.StringVar(&o.exec, "exec", "", "with --sdk-url, start this `command`; {url} in it, else --sdk-url behind it, becomes the address")
+	flags.StringVar(&o.agent, "agent", "", "observe a session of this `agent`, which has no teams")
 	flags.StringVar(&o.asTeam, "as-team", "", "keep it as a team of this `name`")
 	return c
 }
@@ -86,6 +101,9 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	o.to = bufio.NewWriterSize(o.out, 64<<10)
 	terminal := isTerminal(o.out) && !o.json && !o.state && !o.pass
 	o.follow = o.follow || terminal
+	if o.agent != "" {
+		return o.runSingle(ctx, args, terminal)
+	}
 	feeds, err := o.feeds(args)
 	if err != nil {
 		return err
@@ -111,13 +129,18 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	if o.board != nil {
 		o.board.close()
 	}
-	if errors.Is(err, syscall.EPIPE) { // nobody reads any more, and everything is kept
-		return nil
-	}
 	if err != nil {
-		return err
+		return quiet(err)
 	}
 	return o.conclude(w)
+}
+
+// quiet is no error where nobody reads any more, because everything is kept.
+func quiet(err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
 }
 
 func isTerminal(out any) bool {
@@ -134,6 +157,13 @@ func (o *observation) check(args *[]string) error {
 		}
 	}
 	switch {
+	case o.exec != "" && o.sdkURL == "":
+		return usage{errors.New("--exec is the program that connects to --sdk-url ADDRESS")}
+	case o.sdkURL != "" && o.exec == "" && len(*args) > 0:
+		return usage{errors.New("with --sdk-url the arguments are those of the program of --exec")}
+	case o.sdkURL != "" && o.agent != "":
+		return usage{errors.New("--sdk-url is for Claude Code, and --agent for agents without teams")}
+	case o.sdkURL != "": // standard input is a consumer's, or nobody's
 	case len(*args) == 0 && o.transcripts == "" && len(o.members) == 0:
 		if term.IsTerminal(int(os.Stdin.Fd())) {
 			return usage{errors.New("say what to observe: a file, - for standard input, or --transcripts FOLDER; see: cadre observe --help")}
@@ -155,6 +185,13 @@ func (o *observation) check(args *[]string) error {
 
 // feeds are the places that were named.
 func (o *observation) feeds(args []string) (all []feed.Feed, err error) {
+	if o.sdkURL != "" {
+		f, err := o.relayFeed(args)
+		if err != nil {
+			return nil, err
+		}
+		all, args = append(all, f), nil
+	}
 	for _, arg := range args {
 		if arg == "-" {
 			s := &feed.Stream{Source: "stdin", Reader: os.Stdin}
@@ -306,6 +343,11 @@ func (o *observation) conclude(w *feed.Watch) error {
 	var counts observe.Counts
 	none := false
 	w.View(func(seen *observe.Observer) { state, counts, none = seen.State(), seen.Counts(), seen.Team() == nil })
+	return o.say(state, counts, none)
+}
+
+// say does so, by what was seen.
+func (o *observation) say(state *observe.TeamState, counts observe.Counts, none bool) error {
 	if len(o.held) > 0 { // the stream that was passed on ended within a line
 		if err := o.write(append([][]byte{{'\n'}}, o.held...)); err != nil {
 			return err

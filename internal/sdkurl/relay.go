@@ -253,7 +253,7 @@ func (e *RefusedError) Error() string {
 const refusal = "--sdk-url rejected"
 
 // died tells why the program ended before it connected.
-func died(args []string, exit proc.Exit, stderr string) error {
+func died(exit proc.Exit, stderr string) error {
 	words := strings.TrimSpace(stderr)
 	if strings.Contains(words, refusal) {
 		return &RefusedError{Words: words}
@@ -261,5 +261,5 @@ func died(args []string, exit proc.Exit, stderr string) error {
 	if words != "" {
 		words = ": " + words
 	}
-	return fmt.Errorf("%s ended before it connected: %v%s", args[0], exit, words)
+	return fmt.Errorf("the program ended before it connected: %v%s", exit, words)
 }

@@ -65,10 +65,8 @@ func (r *Relay) see(ctx context.Context) (proc.Exit, error) {
 	var stderr proc.Capture
 	var ended <-chan struct{}
 	stop := func() (proc.Exit, error) { return proc.Exit{}, nil }
-	args := []string{"the program"}
 	if len(r.o.Command) > 0 {
-		args = r.argv()
-		child, err := r.start(args, &stderr)
+		child, err := r.start(&stderr)
 		if err != nil {
 			return proc.Exit{}, err
 		}
@@ -101,10 +99,10 @@ func (r *Relay) see(ctx context.Context) (proc.Exit, error) {
 			case <-r.there:
 			default:
 				exit, _ := stop()
-				return exit, died(args, exit, stderr.String())
+				return exit, died(exit, stderr.String())
 			}
 		case <-patience.C:
-			why = fmt.Errorf("%s did not connect within %v; it is to be Claude Code, or a program that connects to the address that it is given", args[0], r.o.Connect)
+			why = fmt.Errorf("the program did not connect within %v; it is to be Claude Code, or another that connects to the address that it is given", r.o.Connect)
 			waiting = false
 		case why = <-r.failed:
 			waiting = false
@@ -126,7 +124,7 @@ func (r *Relay) see(ctx context.Context) (proc.Exit, error) {
 	return exit, errors.Join(why, err)
 }
 
-func (r *Relay) start(args []string, stderr *proc.Capture) (*proc.Child, error) {
+func (r *Relay) start(stderr *proc.Capture) (*proc.Child, error) {
 	env := r.o.Env
 	if env == nil {
 		env = os.Environ()
@@ -135,7 +133,7 @@ func (r *Relay) start(args []string, stderr *proc.Capture) (*proc.Child, error) 
 	if r.o.Stderr != nil {
 		errs = io.MultiWriter(stderr, r.o.Stderr)
 	}
-	return r.o.Procs.Start(proc.Cmd{Args: args, Dir: r.o.Dir, Env: append(env[:len(env):len(env)], TokenVariable+"="+r.o.Token), Stdout: errs, Stderr: errs})
+	return r.o.Procs.Start(proc.Cmd{Args: r.argv(), Dir: r.o.Dir, Env: append(env[:len(env):len(env)], TokenVariable+"="+r.o.Token), Stdout: errs, Stderr: errs})
 }
 
 // flush waits until the consumers have what was said. One that is not connected, or that is waited for although ctx has ended, has the grace for it.

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"cadre/internal/feed"
+	"cadre/internal/proc"
+	"cadre/internal/sdkurl"
+)
+
+// consumerVariable is the bearer token of who connects to a relayed session.
+const consumerVariable = "CADRE_CONSUMER_TOKEN"
+
+// relaySource is what the lines of a relayed session come from.
+const relaySource = "sdk-url"
+
+// relayed is a feed: the session of a Claude Code that connects to us, between which and its user we stand.
+type relayed struct {
+	relay *sdkurl.Relay
+	procs *proc.Register
+	note  func(string)
+	to    feed.Listener
+}
+
+// relayFeed listens for the program, and says where its user connects unless that is standard input and output.
+func (o *observation) relayFeed(args []string) (*relayed, error) {
+	procs, err := proc.Open("")
+	if err != nil {
+		return nil, err
+	}
+	f := &relayed{procs: procs, note: o.note}
+	options := sdkurl.Options{
+		Listen: o.sdkURL, Procs: procs, Stderr: o.err, Warn: o.note, Consumer: !o.pass, ConsumerToken: os.Getenv(consumerVariable), Token: os.Getenv(sdkurl.TokenVariable),
+		See:  func(line []byte) { f.to.Line(relaySource, bytes.TrimSuffix(line, []byte("\n")), feed.Place{}) },
+		Lost: func(reason string) { f.to.Gap(relaySource, reason) },
+	}
+	if o.exec != "" { // the shell reads the command as its user wrote it
+		options.Command = append([]string{"/bin/sh", "-c", "exec " + o.exec + ` "$@"`, "sh"}, args...)
+	}
+	if o.pass {
+		options.In, options.Out = os.Stdin, passing{o}
+	}
+	if f.relay, err = sdkurl.Listen(options); err != nil {
+		return nil, usage{err}
+	}
+	if o.exec == "" {
+		o.note(fmt.Sprintf("the program is started with --sdk-url %s and %s=%s", f.relay.URL(), sdkurl.TokenVariable, f.relay.Token()))
+	}
+	if !o.pass {
+		o.note(fmt.Sprintf("its user connects to %s, with the header Authorization: Bearer %s", f.relay.ConsumerURL(), f.relay.ConsumerToken()))
+	}
+	return f, nil
+}
+
+// Run implements [feed.Feed].
+func (f *relayed) Run(ctx context.Context, to feed.Listener) error {
+	f.to = to
+	defer f.procs.Close(context.WithoutCancel(ctx))
+	exit, err := f.relay.Run(ctx)
+	if err == nil && ctx.Err() == nil {
+		f.note(fmt.Sprintf("the program ended: %v", exit))
+	}
+	return err
+}
+
+// passing is standard output for what the program says, with the events between its lines.
+type passing struct{ o *observation }
+
+func (p passing) Write(line []byte) (int, error) {
+	if err := errors.Join(p.o.passOn(line), p.o.flush()); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
