@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/agent/agenttest"
+)
+
+// A program that uses Claude Code through cadre observe --sdk-url hears it as it is, with what its team does between its lines; in the end the team is kept.
+func TestRelayedTeam(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		switch {
+		case r.Calls("TeamCreate") == 0:
+			return agenttest.Use("TeamCreate", map[string]any{"team_name": "fx"})
+		case r.Calls("TaskCreate") == 0:
+			return agenttest.Use("TaskCreate", map[string]any{"subject": "Look", "description": "at it"})
+		}
+		return agenttest.Say("The team is there.")
+	}, "claude@2.1.47")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, cadre, "observe", "--sdk-url", ":0", "--exec", "claude", "--pass", "--json", "--as-team", "watched")
+	c.Dir, c.Env = s.dir, append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1")
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words strings.Builder
+	c.Stderr = &words
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(in, `{"type":"user","message":{"role":"user","content":"begin a team"},"parent_tool_use_id":null,"session_id":""}`)
+	kinds := map[string]int{}
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var l struct{ Type, Result string }
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			t.Errorf("%q: %v", lines.Text(), err)
+		}
+		if kinds[l.Type]++; l.Type == "result" && l.Result == "The team is there." {
+			in.Close()
+		}
+	}
+	if err := c.Wait(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, words.String(), s.model.Story())
+	}
+	for _, kind := range []string{"system", "assistant", "result", "team:created", "team:task:created"} {
+		if kinds[kind] == 0 {
+			t.Errorf("there is no line of type %s: %v", kind, kinds)
+		}
+	}
+	if board := s.must("task", "list", "watched"); !strings.Contains(board, "Look") {
+		t.Errorf("kept is\n%s", board)
+	}
+}
