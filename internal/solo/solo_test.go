@@ -238,8 +238,8 @@ func TestUpdates(t *testing.T) {
 		}
 	}
 	m := o.member()
-	if m.Session != "s2" || m.Usage.InputTokens != 5 || m.Context != 7 || o.Team().Team().Name != "watched" || o.State().Name != "codex" {
-		t.Errorf("%+v of %+v", m, o.Team().Team())
+	if m.Session != "s2" || m.Usage.InputTokens != 5 || m.Context != 7 || o.Team().Team().Name != "watched" || o.Team().Team().Observed != "codex" {
+		t.Errorf("%+v of %+v, shown as %+v", m, o.Team().Team(), o.State())
 	}
 	if seen := o.Gap("the connection was down", at); len(seen.Records) != 1 || seen.Notices[0].Type != observe.Gap {
 		t.Errorf("%+v", seen)
