@@ -486,6 +486,20 @@ func TestCheckpoint(t *testing.T) {
 		t.Errorf("%v, %s", err, said)
 	}
 	l.want(l.committed(), "A:new.txt")
+
+	l = newLab(t) // and not beside the team either
+	l.found()
+	l.write("new.txt", "the team's\n")
+	l.git("branch", "cadre")
+	if err := os.WriteFile(filepath.Join(l.folder, "checkpoint"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said = ""
+	o.Desk, o.Dir = l.desk, l.folder
+	if _, err := Run(l.ctx, o); err != nil || !strings.Contains(said, "no checkpoint of the consolidation: ") {
+		t.Errorf("%v, %s", err, said)
+	}
+	l.want(l.committed(), "A:new.txt")
 }
 
 // What nobody can tell apart is not committed.
