@@ -31,7 +31,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 		files := map[string]string{}
 		for _, name := range strings.Fields(l.git(project, "diff-tree", "-r", "--no-commit-id", "--name-only", "--diff-filter=d", c.Commit)) {
 			// one byte more, or it would be there already
-			files[strings.TrimPrefix(name, ".claude/teams/demo/")] = l.git(project, "cat-file", "blob", c.Commit+":"+name) + fmt.Sprint(len(w.records))
+			files[name] = l.git(project, "cat-file", "blob", c.Commit+":"+name) + fmt.Sprint(len(w.records))
 		}
 		start = time.Now()
 		parent = bare(b, project, files, parent)
@@ -57,20 +57,25 @@ func bare(b *testing.B, dir string, files map[string]string, parent string) stri
 		}
 		return strings.TrimSpace(string(out))
 	}
-	var top, below strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		blob := git(files[name], "hash-object", "-w", "--stdin")
-		if base, ok := strings.CutPrefix(name, "restore/"); ok {
-			fmt.Fprintf(&below, "100644 blob %s\t%s\n", blob, base)
-		} else {
-			fmt.Fprintf(&top, "100644 blob %s\t%s\n", blob, name)
+	var treeOf func(files map[string]string) string
+	treeOf = func(files map[string]string) string {
+		var listing strings.Builder
+		folders := map[string]map[string]string{}
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if folder, rest, deep := strings.Cut(name, "/"); !deep {
+				fmt.Fprintf(&listing, "100644 blob %s\t%s\n", git(files[name], "hash-object", "-w", "--stdin"), name)
+			} else if folders[folder] == nil {
+				folders[folder] = map[string]string{rest: files[name]}
+			} else {
+				folders[folder][rest] = files[name]
+			}
 		}
+		for folder, files := range folders {
+			fmt.Fprintf(&listing, "040000 tree %s\t%s\n", treeOf(files), folder)
+		}
+		return git(listing.String(), "mktree")
 	}
-	fmt.Fprintf(&top, "040000 tree %s\trestore\n", git(below.String(), "mktree"))
-	tree := git(top.String(), "mktree")
-	for _, name := range []string{"demo", "teams", ".claude"} {
-		tree = git(fmt.Sprintf("040000 tree %s\t%s\n", tree, name), "mktree")
-	}
+	tree := treeOf(files)
 	args := []string{"commit-tree", tree, "-m", "checkpoint"}
 	if parent != "" {
 		args = append(args, "-p", parent)
