@@ -52,8 +52,8 @@ var repositories = map[string]func(l *lab) string{
 }
 
 // TestRepositories: in every kind of repository checkpoints appear on the branch, and nothing else of it changes.
-// digests are those in the names of sheets.
-var digests = regexp.MustCompile(`-[0-9a-f]{12}\b`)
+// inNames are the digests in the names of sheets.
+var inNames = regexp.MustCompile(`-[0-9a-f]{12}\b`)
 
 func TestRepositories(t *testing.T) {
 	for name, make := range repositories {
@@ -101,7 +101,7 @@ func TestRepositories(t *testing.T) {
 				t.Errorf("there are %s commits", n)
 			}
 			files := l.git(project, "ls-tree", "-r", "--name-only", "--full-tree", "cadre/demo")
-			if got := digests.ReplaceAllString(strings.ReplaceAll(files, ".claude/teams/demo/", ""), ""); got != "mailbox.log\nrestore/base.json\nrestore/members.jsonl\nrestore/tasks/0000.jsonl\nrestore/team.json\nstate.json\ntasks.jsonl" {
+			if got := inNames.ReplaceAllString(strings.ReplaceAll(files, ".claude/teams/demo/", ""), ""); got != "mailbox.log\nrestore/base.json\nrestore/members.jsonl\nrestore/tasks/0000.jsonl\nrestore/team.json\nstate.json\ntasks.jsonl" {
 				t.Errorf("the tree has\n%s", files)
 			}
 			if who := l.git(project, "log", "-1", "--format=%an <%ae> %cn", "cadre/demo"); who != "Ann Example <ann@example.org> Ann Example" {

@@ -124,6 +124,11 @@ func open(state []byte, tails [2][]byte) (*image, error) {
 	case i.doc.TeamID == "" || i.doc.Sequence <= 0:
 		return nil, fmt.Errorf("%s names no team and no record", stateFile)
 	}
+	for _, s := range i.doc.Sheets {
+		if err := s.check(); err != nil {
+			return nil, err
+		}
+	}
 	for n := range logs {
 		end := i.doc.Logs[n]
 		if len(tails[n]) < end.Bytes || end.Bytes < 0 || end.Parts < 0 {

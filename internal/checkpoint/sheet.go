@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"cadre/internal/pattern"
 	"cadre/internal/team"
 )
 
@@ -28,6 +29,19 @@ const (
 
 // perSheet bounds what a change of one message or task has written anew.
 const perSheet = 100
+
+// sheetNames and digests are what those of a sheet look like: they come from a branch that anybody may have written, and go into paths and commands of git.
+var (
+	sheetNames = pattern.Lazy(`^restore/(?:[a-z]+/)?[a-z0-9]+\.jsonl?$`)
+	digests    = pattern.Lazy(`^[0-9a-f]{64}$`)
+)
+
+func (s sheet) check() error {
+	if !sheetNames().MatchString(s.Name) || !digests().MatchString(s.SHA256) {
+		return fmt.Errorf("%s names a sheet %.100q that cannot be one", stateFile, s.Name)
+	}
+	return nil
+}
 
 // file is where the sheet is. It is another one for each text, so that the checkpoint before is whole until the next one is.
 func (s sheet) file() string {
@@ -85,6 +99,9 @@ func runs(all []team.Piece, stem string, add func(name string, text []byte)) {
 
 // kept is what the sheets hold.
 func kept(sheets []sheet, texts [][]byte) (k team.Kept, err error) {
+	if len(sheets) == 0 {
+		return k, fmt.Errorf("%s says nothing of what a team is restored from: an earlier version of cadre made it", stateFile)
+	}
 	for i, s := range sheets {
 		switch {
 		case texts[i] == nil:
