@@ -49,6 +49,7 @@ func TestRedact(t *testing.T) {
 		"token_value: Qx81kfw0Lm2Np4":                                               "token_value: [redacted]",
 		"AccountKey=Qx81kfw0Lm2Np4==;Endpoint=x":                                    "AccountKey=[redacted];Endpoint=x",
 		"the secret: password: Qx81kfw0":                                            "the secret: password: [redacted]",
+		"the token secret: Qx81kfw0Lm2":                                             "the token secret: [redacted]",
 		"my token-9f8e7d6c5b4a is it":                                               "my token[redacted] is it",
 		"curl -s -u ann:hunter https://x.org":                                       "curl -s -u ann:[redacted] https://x.org",
 		"curl --user 'ann:hunter' x":                                                "curl --user 'ann:[redacted]' x",

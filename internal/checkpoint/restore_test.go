@@ -408,6 +408,10 @@ func TestFolder(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(l.dir, "own", "checkpoint", filepath.FromSlash(partFile(mailbox, 1)))); err != nil {
 		t.Error(err)
 	}
+	sheets, err := filepath.Glob(filepath.Join(l.dir, "own", "checkpoint", "restore", "*.json*"))
+	if err != nil || len(sheets) != 3 {
+		t.Errorf("of all checkpoints there are %q, %v", sheets, err)
+	}
 	fresh := newWork(t, "T2")
 	w.do(t, team.User, &team.SetStatus{Status: team.TeamAborted})
 	l.checkpoint(s, w)
@@ -450,6 +454,35 @@ func TestSize(t *testing.T) {
 	brings(t, s, w)
 	if n := len(shelf.files[stateFile]); n > 50<<10 {
 		t.Errorf("%s has %d bytes", stateFile, n)
+	}
+}
+
+// TestSheetsAreShared: what did not change is not written again, also by a process that knows nothing yet.
+func TestSheetsAreShared(t *testing.T) {
+	w, shelf := newWork(t, "T1"), &memory{}
+	for n := range 3 {
+		if n > 0 {
+			w.do(t, "ann", &team.SendMessage{To: "bob", Body: "hello"})
+		}
+		if n == 1 {
+			w.do(t, team.Host("h1"), &team.ReceiveMessages{Member: "bob"})
+		}
+		if _, err := (&Store{team: "demo", shelf: shelf}).Write(t.Context(), w, Beside{}); err != nil {
+			t.Fatal(err)
+		}
+		var wrote []string
+		for name := range shelf.wrote {
+			wrote = append(wrote, inNames.ReplaceAllString(name, ""))
+		}
+		slices.Sort(wrote)
+		want := [][]string{
+			{"mailbox.log", "restore/base.json", "restore/members.jsonl", "restore/tasks/0000.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
+			{"mailbox.log", "restore/members.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
+			{"mailbox.log", "restore/members.jsonl", "restore/messages/0000.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
+		}[n]
+		if !slices.Equal(wrote, want) {
+			t.Errorf("checkpoint %d wrote %q", n, wrote)
+		}
 	}
 }
 
