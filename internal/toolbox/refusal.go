@@ -100,6 +100,7 @@ var commands = []struct{ line, tool string }{
 	{`cadre task claim \S+ (\S+) --as \S+`, `TaskClaim with taskId "$1"`},
 	{`\(cadre shutdown \S+ ([\w-]+)\)`, `with ShutdownTeammate`},
 	{`cadre shutdown \S+ ([\w-]+)`, `ShutdownTeammate with name "$1"`},
+	{` Look at it: cadre status [\w-]+; to remove what is kept of it here: cadre cleanup [\w-]+`, ` TeamStatus shows it`},
 	{`cadre cleanup (?:[\w-]+ )?(removes|ends) `, `CleanupTeam $1 `},
 	{`cadre cleanup [\w-]+`, `CleanupTeam`},
 	{`; who does: cadre probe \S+`, `; TeamStatus shows the team`},
