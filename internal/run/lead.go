@@ -149,6 +149,9 @@ func (l *Lead) Hold(ctx context.Context) (_ context.Context, release func(), err
 	}
 	held, err := leader.Take(ctx, leader.Options{Desk: l.Desk, Dir: l.Dir, Session: l.Session, Beats: !l.look().led, Log: l.Log})
 	if err != nil {
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return ctx, nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -139,7 +139,8 @@ func TestRunIsCutShort(t *testing.T) {
 				if !errors.Is(e.err, c.why) {
 					t.Errorf("it ended with %v", e.err)
 				}
-				if name == "ctx" && (!strings.Contains(e.r.Report, "hang") || e.r.Open != 1) {
+				led := o.Memory != nil || e.r.Report != "" // on disk it may have ended while it still took the lead, with nothing to report
+				if name == "ctx" && led && (!strings.Contains(e.r.Report, "hang") || e.r.Open != 1) {
 					t.Errorf("the result is %+v", e.r)
 				}
 			})
