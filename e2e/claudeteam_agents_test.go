@@ -228,7 +228,7 @@ func (l *lodge) follow() (told func() []string) {
 		if team == nil {
 			return
 		}
-		for c := range team.Follow(ctx) {
+		for _, c := range team.Follow(ctx) {
 			switch c := c.(type) {
 			case *native.MemberJoined:
 				say("%s joined", c.Member.Name)

@@ -196,7 +196,7 @@ func (g gated) Call(ctx context.Context, name string, input json.RawMessage) (st
 
 // follow wakes the member when the files change.
 func (m *member) follow(ctx context.Context) {
-	for c := range m.o.Team.Follow(ctx) {
+	for _, c := range m.o.Team.Follow(ctx) {
 		switch c := c.(type) {
 		case *native.TeamGone:
 			close(m.gone)

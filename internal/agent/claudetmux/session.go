@@ -129,7 +129,7 @@ func (s *session) run() {
 	changes := make(chan native.Change)
 	var aside sync.WaitGroup
 	aside.Go(func() {
-		for c := range s.team.Follow(following) {
+		for _, c := range s.team.Follow(following) {
 			select {
 			case changes <- c:
 			case <-following.Done():

@@ -48,6 +48,12 @@ type (
 		To    string
 		Entry Entry
 	}
+	// Whole says that everything that is there was told by now, once: the ids of the tasks, nil where there is no folder of them, and what waits in each inbox
+	// that can be read. What somebody knew from before and is not in it went while nobody looked.
+	Whole struct {
+		Tasks   []string
+		Waiting map[string][]Entry
+	}
 	// Damaged says that a file is not what it should be, once until it changes. What was last read of it stands.
 	Damaged struct{ Err *DamagedError }
 )
@@ -63,6 +69,7 @@ func (*TaskRemoved) change()   {}
 func (*TasksSwept) change()    {}
 func (*Sent) change()          {}
 func (*Delivered) change()     {}
+func (*Whole) change()         {}
 func (*Damaged) change()       {}
 
 // How often a follower looks by itself: rarely, in case the system lost a change, often where it cannot watch, and soon where a file may be half written.
@@ -76,19 +83,20 @@ const (
 	settled = 2 * time.Second
 )
 
-// Follow yields what is in the files and then every change, until ctx ends or the team is gone, which is the last change. It only reads. What came and went
-// between two looks, a few milliseconds apart, is not seen.
-func (t *Team) Follow(ctx context.Context) iter.Seq[Change] {
-	return func(yield func(Change) bool) {
+// Follow yields what is in the files and then every change, each with a time at which it was so, until ctx ends or the team is gone, which is the last change. It
+// only reads. What came and went between two looks, a few milliseconds apart, is not seen.
+func (t *Team) Follow(ctx context.Context) iter.Seq2[time.Time, Change] {
+	return func(yield func(time.Time, Change) bool) {
 		f := &follower{team: t, files: map[string]*file{}, tasks: map[string]Task{}, inboxes: map[string][]Entry{}}
 		wake := f.watch()
 		defer wake.close()
 		for {
 			f.again = false
 			wake.cover(t.roster, t.inboxes(), t.tasks)
+			at := time.Now() // before the look: what is read may be changed by the end of it
 			f.look()
 			for _, c := range f.said {
-				if !yield(c) {
+				if !yield(at, c) {
 					return
 				}
 			}
@@ -121,11 +129,13 @@ type follower struct {
 	seen    bool
 	members []Member
 	tasks   map[string]Task
-	swept   bool // there is no folder of tasks
+	ids     []string // of the tasks that have a file, also one that cannot be read
+	swept   bool     // there is no folder of tasks
 	inboxes map[string][]Entry
 
 	said  []Change
 	again bool // something is half written
+	whole bool // that all was told was said
 	over  bool
 }
 
@@ -146,6 +156,22 @@ func (f *follower) look() {
 	}
 	f.list()
 	f.mail()
+	if f.seen && !f.again && !f.whole {
+		f.whole = true
+		f.say(f.all())
+	}
+}
+
+// all is what is there.
+func (f *follower) all() *Whole {
+	w := &Whole{Waiting: map[string][]Entry{}}
+	if !f.swept {
+		w.Tasks = append([]string{}, f.ids...)
+	}
+	for name, entries := range f.inboxes {
+		w.Waiting[name] = slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Read })
+	}
+	return w
 }
 
 // fresh reads a file that may have changed since it was read last. It reports whether into holds something new.
@@ -193,7 +219,7 @@ func (f *follower) roster() {
 	var c claudefs.Config
 	news, err := f.fresh(f.team.config(), &c)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.seen:
+	case errors.Is(err, fs.ErrNotExist):
 		f.say(&TeamGone{})
 		f.over = true
 		return
@@ -241,6 +267,7 @@ func (f *follower) list() {
 	if err != nil {
 		return
 	}
+	f.ids = ids
 	for _, id := range ids {
 		var task Task
 		news, err := f.fresh(f.team.task(id), &task)

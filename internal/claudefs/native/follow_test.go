@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -72,6 +73,7 @@ type view struct {
 	waiting    map[string][]Entry
 	sent       map[string]int
 	damaged    []string
+	whole      bool
 }
 
 func newView() *view {
@@ -123,6 +125,19 @@ func (v *view) take(c Change) error {
 			return fmt.Errorf("%+v was not sent before", c.Entry)
 		}
 		v.waiting[c.To] = slices.Delete(v.waiting[c.To], i, i+1)
+	case *Whole:
+		if v.whole {
+			return fmt.Errorf("everything is there twice")
+		}
+		v.whole = true
+		if ids := slices.SortedFunc(maps.Keys(v.tasks), byNumber); !slices.Equal(ids, c.Tasks) {
+			return fmt.Errorf("there are the tasks %v, and %v were told", c.Tasks, ids)
+		}
+		for name, waiting := range c.Waiting {
+			if len(waiting) != len(v.waiting[name]) {
+				return fmt.Errorf("for %s there wait %+v, and %+v were told", name, waiting, v.waiting[name])
+			}
+		}
 	case *Damaged:
 		v.damaged = append(v.damaged, c.Err.Path)
 	}
@@ -202,7 +217,7 @@ func TestRecordings(t *testing.T) {
 					v.check(t, f.team)
 				}
 			}
-			if !v.gone || len(v.damaged) > 0 {
+			if !v.gone || !v.whole || len(v.damaged) > 0 {
 				t.Errorf("the team is gone: %t; damaged are %v", v.gone, v.damaged)
 			}
 			if len(in) == 0 || len(in) != len(v.sent) {
@@ -217,6 +232,45 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
+// TestWhole: who begins to follow in the middle is told everything, and then that it was everything: also of a task that cannot be read that it is there, and of
+// an inbox that cannot be read nothing.
+func TestWhole(t *testing.T) {
+	tm, _ := newTeam(t, "ann", "bob")
+	ctx := soon(t)
+	for range 3 {
+		if _, err := tm.CreateTask(ctx, Task{Subject: "s", Status: "pending"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, to := range []string{"ann", "bob"} {
+		if err := tm.Send(ctx, to, Entry{From: Lead, Text: "hello"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, tm.task("2"), "{")
+	write(t, tm.inbox("bob"), "[")
+	v := newView()
+	var whole *Whole
+	for _, c := range tm.Follow(ctx) {
+		if w, ok := c.(*Whole); ok {
+			whole = w
+			break
+		}
+		if err := v.take(c); err != nil {
+			t.Error(err)
+		}
+	}
+	if whole == nil || !slices.Equal(whole.Tasks, []string{"1", "2", "3"}) || len(v.tasks) != 2 || len(v.damaged) != 2 {
+		t.Errorf("told were %+v, and then that it is %+v", v, whole)
+	}
+	if len(whole.Waiting["ann"]) != 1 || whole.Waiting["ann"][0].Text != "hello" {
+		t.Errorf("for ann there wait %+v", whole.Waiting["ann"])
+	}
+	if waiting, ok := whole.Waiting["bob"]; ok {
+		t.Errorf("for bob there wait %+v", waiting)
+	}
+}
+
 // TestFollow: a follower that is there before the team sees it come, tells each change within milliseconds, tells of damage once, and ends with the team.
 func TestFollow(t *testing.T) {
 	tm, claude := newTeam(t, "ann")
@@ -225,7 +279,7 @@ func TestFollow(t *testing.T) {
 	changes := make(chan Change, 64)
 	go func() {
 		defer close(changes)
-		for c := range tm.Follow(ctx) {
+		for _, c := range tm.Follow(ctx) {
 			changes <- c
 		}
 	}()
