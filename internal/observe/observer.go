@@ -14,6 +14,8 @@ type Options struct {
 	Lead string
 	// ID is the id of the team, if it is to be a given one; "" for one made from its name and its lead's session. A second team of one observer has its own.
 	ID string
+	// Of is the team that is observed, by its own name; "" for the first that shows itself.
+	Of string
 	// Name is what the team is called in its records, instead of by its own name; "" for that.
 	Name string
 	// TTL is how long a call waits for its result, and a result for its call, in milliseconds; 0 for [TTL].
@@ -173,6 +175,10 @@ func (o *Observer) Line(name string, line []byte, now team.Time) Seen {
 		o.counts.InvalidUTF++
 		o.warn("%s: a line that is no valid UTF-8", name)
 	}
+	if kind, _ := head(line); string(kind) == FileNoteType {
+		o.takeNote(name, src, line, now)
+		return o.out
+	}
 	m, err := decode(line)
 	if err != nil {
 		o.counts.Garbage++
@@ -264,6 +270,12 @@ func (o *Observer) called(name string) bool {
 		o.epoch.Name = name
 	}
 	return name == "" || name == o.epoch.Name
+}
+
+// wanted reports whether a team of that name that was there at that time may be observed: it is not one that has ended since.
+func (o *Observer) wanted(name string, at stamp) bool {
+	gone, ended := o.epoch.Gone[name]
+	return (o.options.Of == "" || o.options.Of == name) && !(ended && at.before(gone))
 }
 
 // stamp is when a line of the source was written: at its own time, or in a source whose lines have none, at that of its arrival. It never goes back.

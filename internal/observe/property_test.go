@@ -107,6 +107,8 @@ func TestAnyOrder(t *testing.T) {
 		{"2.1.47 transcript", `"text":"ops done"`},
 		{"2.1.47 lead and teammate", `"text":"ops done"`},
 		{"2.1.329 team in tmux", ""},
+		{"2.1.329 team in tmux and its files", ""},
+		{"2.1.47 lead and its files", `"text":"ops done"`},
 	} {
 		t.Run(c.recording+" "+strings.Trim(c.until, `"tex:`), func(t *testing.T) {
 			inputs := recordings[c.recording]

@@ -31,10 +31,16 @@ var recordings = map[string][]input{
 	"2.1.329 lead in tmux":     {{"lead", "2.1.329/tmux/transcript-lead.jsonl"}},
 	"2.1.329 team in tmux":     {{"lead", "2.1.329/tmux/transcript-lead.jsonl"}, {"alice", "2.1.329/tmux/transcript-alice.jsonl"}, {"bob", "2.1.329/tmux/transcript-bob.jsonl"}},
 	"2.1.47 lead and teammate": {{"lead", "2.1.47/transcript-lead.jsonl"}, {"alice", "2.1.47/transcript-alice.jsonl"}},
+	"2.1.329 team in tmux and its files": {{"lead", "2.1.329/tmux/transcript-lead.jsonl"}, {"alice", "2.1.329/tmux/transcript-alice.jsonl"},
+		{"bob", "2.1.329/tmux/transcript-bob.jsonl"}, {"files", "2.1.329/files"}},
+	"2.1.47 lead and its files": {{"lead", "2.1.47/transcript-lead.jsonl"}, {"files", "2.1.47/files"}},
 }
 
 func recorded(t testing.TB, file string) [][]byte {
 	t.Helper()
+	if version, files := strings.CutSuffix(file, "/files"); files {
+		return filesOfRun(t, version)
+	}
 	data, err := os.ReadFile(filepath.Join("testdata", "claude", filepath.FromSlash(file)))
 	if err != nil {
 		t.Fatal(err)

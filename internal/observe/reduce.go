@@ -126,10 +126,7 @@ func (o *Observer) joins(by speaker, at stamp) bool {
 			return false
 		}
 	} else {
-		if by.Team == "" {
-			return false
-		}
-		if gone, ok := o.epoch.Gone[by.Team]; ok && at.before(gone) {
+		if by.Team == "" || !o.wanted(by.Team, at) {
 			return false
 		}
 		o.found(by.Team, "", "", at, "")
@@ -184,7 +181,7 @@ func (o *Observer) created(f *fact, out *outcome) {
 	_ = json.Unmarshal(f.Call.Input, &in)
 	name := first(out.TeamName, in.TeamName)
 	switch {
-	case name == "" || f.Call.By.Member != "":
+	case name == "" || f.Call.By.Member != "" || !o.wanted(name, f.Result.At):
 	case !o.here():
 		o.found(name, f.Call.By.Session, f.Call.Source, f.Result.At, in.Description)
 	case o.called(name) && o.epoch.LeadSession == "" && o.epoch.LeadSource == "":
@@ -197,17 +194,22 @@ func (o *Observer) deleted(f *fact, out *outcome, inTeam bool) {
 		return
 	}
 	o.settle(f.Call.ID, o.lead(), f.Result.At)
+	o.over(f.Call.ID, "its lead deleted it", f.Result.At)
+}
+
+// over says that the team ended.
+func (o *Observer) over(id, reason string, at stamp) {
 	for _, m := range o.s.Members() {
 		if m.Name != o.lead() && m.Status.Running() {
 			o.emit(&team.MemberStopped{Member: m.Name, Reason: "its team ended"})
 		}
 	}
-	o.emit(&team.TeamStatusChanged{Status: team.TeamComplete, Reason: "its lead deleted it"}, &team.TeamCleanedUp{})
+	o.emit(&team.TeamStatusChanged{Status: team.TeamComplete, Reason: reason}, &team.TeamCleanedUp{})
 	if o.epoch.Gone == nil {
 		o.epoch.Gone = map[string]stamp{}
 	}
-	o.epoch.Gone[o.epoch.Name] = f.Result.At
-	o.commit(f.Call.ID, o.lead(), f.Result.At)
+	o.epoch.Gone[o.epoch.Name] = at
+	o.commit(id, o.lead(), at)
 	o.board, o.roster = newBoard(), newRoster()
 	for _, one := range o.spent {
 		one.Before = one.most()
@@ -230,7 +232,7 @@ func (o *Observer) spawned(f *fact, out *outcome) {
 			o.led(f.Call.By.Session, f.Call.Source, f.Result.At)
 		}
 	case o.here() && f.Call.By.Member != "": // a teammate spawns another
-	case !o.here() && of != "" && of == implicit(f.Call.By.Session) && f.Call.By.Member == "":
+	case !o.here() && of != "" && of == implicit(f.Call.By.Session) && f.Call.By.Member == "" && o.wanted(of, f.Result.At):
 		o.found(of, f.Call.By.Session, f.Call.Source, f.Result.At, "")
 	default:
 		o.warn("%s was spawned into %s, whose creation was not seen", name, first(of, "a team"))

@@ -71,23 +71,28 @@ func (o *Observer) broadcast(actor string, out *outcome, body, summary string) {
 	}
 }
 
-// send puts a message into the record. Claude Code brings it to its recipient by itself, so nobody here waits for that.
+// send puts a message into the record that is delivered: where nothing says otherwise, Claude Code brings it to its recipient by itself.
 func (o *Observer) send(m *team.Message) {
 	if !o.here() {
 		return
 	}
-	o.mailed++
-	m.Seq, m.Priority = o.s.MessageSeq()+o.mailed, "normal"
+	o.post(m)
 	to := m.Recipients
 	if len(to) == 0 {
 		to = []string{m.To}
 	}
-	o.emit(&team.MessageSent{Message: *m})
 	for _, name := range to {
 		if name == o.lead() || o.roster.isMember(name) {
 			o.emit(&team.MessagesDelivered{Member: name, Seqs: []int64{m.Seq}})
 		}
 	}
+}
+
+// post puts a message into the record that waits for its recipient.
+func (o *Observer) post(m *team.Message) {
+	o.mailed++
+	m.Seq, m.Priority = o.s.MessageSeq()+o.mailed, "normal"
+	o.emit(&team.MessageSent{Message: *m})
 }
 
 // century is how long a teammate has to shut down, in milliseconds: Claude Code knows no deadline, so nobody here ends anybody at one.

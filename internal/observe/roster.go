@@ -11,6 +11,7 @@ const (
 	idle     = "idle"
 	shutdown = "shutdown" // ended as it was asked to
 	failed   = "failed"   // ended by itself
+	left     = "left"     // is not on the team's roster any more
 )
 
 // person is what is known of a teammate.

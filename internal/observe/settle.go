@@ -103,6 +103,8 @@ func (o *Observer) settleStatus(p *person, have team.Member) {
 	switch {
 	case p.Ended.V == shutdown && have.Status.Running():
 		o.emit(&team.MemberStopped{Member: have.Name, Reason: "shut down as asked"})
+	case p.Ended.V == left && have.Status.Running():
+		o.emit(&team.MemberStopped{Member: have.Name, Reason: "it is not on the roster any more"})
 	case p.Ended.V == failed && have.Status.Running():
 		o.emit(&team.MemberFailed{Member: have.Name, Reason: p.Detail})
 	case p.Ended.V != "":

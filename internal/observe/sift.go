@@ -19,7 +19,7 @@ func (o *Observer) worth(src *source, line []byte) bool {
 	case "user":
 		some, worth := o.results(rest)
 		return worth || !some && bytes.Contains(rest, teammateMessage) // a line has results or letters
-	case "result", "cost-state":
+	case "result", "cost-state", FileNoteType:
 		return true
 	case "system":
 		sub := rest[:min(len(rest), 64)]

@@ -43,6 +43,11 @@ func (o *Observer) take(name string, src *source, m *message, now team.Time) {
 	case "system":
 		o.system(src, m, by, at)
 	}
+	o.again()
+}
+
+// again goes through the facts that are held, for as long as anything new is known that may tell whose they are.
+func (o *Observer) again() {
 	for o.retry {
 		o.retry = false
 		held := o.held
