@@ -83,7 +83,7 @@ var rooms = []room{
 		"it takes the last steps of a team, with git and with the core's leave for each; who asked for that, and what is told to a person, is its caller's affair"},
 	{"observe", []string{"pattern", "team"},
 		"what is seen of a team is a function of the lines that were seen; where they come from, and who keeps what they say, is its caller's affair"},
-	{"feed", []string{"desk", "home", "journal", "observe", "proc", "team"},
+	{"feed", []string{"claudefs", "claudefs/native", "desk", "home", "journal", "observe", "proc", "team"},
 		"it brings lines to the observer, and journals what that makes of them; what the lines say is none of its business, and to whom it is shown its caller's choice"},
 	{"solo", []string{"agent", "observe", "team"},
 		"what a session without a team did is told in a team's events, whichever agent it is; who reads its lines is its caller's choice"},

@@ -1,0 +1,236 @@
+package feed
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/observe"
+	"cadre/internal/team"
+)
+
+// change is one of a recording of the files of a real team.
+type change struct {
+	Path    string
+	Content string
+	Removed bool
+}
+
+func changesOf(t *testing.T, version string) (all []change) {
+	t.Helper()
+	data, err := os.ReadFile("../claudefs/native/testdata/claude-" + version + ".jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		var c change
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func (c change) do(t *testing.T, root string) {
+	t.Helper()
+	path := filepath.Join(root, c.Path)
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	switch {
+	case err != nil:
+	case c.Removed:
+		err = os.RemoveAll(path)
+	case strings.HasSuffix(c.Path, "/"):
+		err = os.MkdirAll(path, 0o700)
+	default:
+		err = os.WriteFile(path, []byte(c.Content), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shown is the team as its files show it to whoever reads them with nothing but JSON: "" while a file is half written or being replaced. Of those who approved
+// their shutdown it says nothing, because they are still on the roster for a while; and of what a teammate does only where the roster says it.
+func shown(root string, approved map[string]bool) string {
+	var b strings.Builder
+	configs, _ := filepath.Glob(filepath.Join(root, ".claude/teams/*/config.json"))
+	if len(configs) != 1 {
+		return ""
+	}
+	var config struct {
+		Name    string
+		Members []struct {
+			Name, AgentID string
+			IsActive      *bool
+		}
+	}
+	data, _ := os.ReadFile(configs[0])
+	if json.Unmarshal(data, &config) != nil {
+		return ""
+	}
+	var members []string
+	for _, m := range config.Members {
+		switch {
+		case m.Name == "team-lead" || approved[m.Name]:
+		case m.IsActive == nil:
+			members = append(members, m.AgentID)
+		default:
+			members = append(members, fmt.Sprint(m.AgentID, " ", *m.IsActive))
+		}
+	}
+	slices.Sort(members)
+	fmt.Fprintln(&b, config.Name, members)
+	tasks, _ := filepath.Glob(filepath.Join(root, ".claude/tasks", config.Name, "*.json"))
+	slices.Sort(tasks) // there are fewer than ten
+	for _, path := range tasks {
+		var task struct {
+			ID, Subject, Description, ActiveForm, Status, Owner string
+			BlockedBy                                           []string
+			Metadata                                            map[string]any
+		}
+		data, _ := os.ReadFile(path)
+		if json.Unmarshal(data, &task) != nil {
+			return ""
+		}
+		if task.Metadata["_internal"] != true {
+			fmt.Fprintln(&b, task.ID, task.Subject, task.Description, task.ActiveForm, task.Status, task.Owner, task.BlockedBy, task.Metadata)
+		}
+	}
+	inboxes, _ := filepath.Glob(filepath.Join(root, ".claude/teams/*/inboxes/*.json"))
+	slices.Sort(inboxes)
+	for _, path := range inboxes {
+		name := strings.TrimSuffix(filepath.Base(path), ".json")
+		if name == "nobody" { // to whom the lead wrote by mistake
+			continue
+		}
+		var entries []struct {
+			From, Text string
+			Read       bool
+		}
+		data, _ := os.ReadFile(path)
+		if json.Unmarshal(data, &entries) != nil {
+			return ""
+		}
+		for _, e := range entries {
+			if !e.Read && !strings.HasPrefix(e.Text, "{") && !strings.HasPrefix(e.Text, "ROLE=") {
+				fmt.Fprintln(&b, "for", name, "from", e.From, e.Text)
+			}
+		}
+	}
+	return b.String()
+}
+
+// observed is the same of what is observed, like says of whom it is said what they do.
+func observed(o *observe.Observer, like string) string {
+	var b strings.Builder
+	s := o.Team()
+	if s == nil || !s.Exists() {
+		return "none"
+	}
+	var members []string
+	for _, m := range s.Members() {
+		doing := fmt.Sprint(m.Session, " ", m.Status == team.Active)
+		switch {
+		case m.Name == "team-lead" || !m.Status.Running():
+		case strings.Contains(like, m.Session+" true") || strings.Contains(like, m.Session+" false"):
+			members = append(members, doing)
+		default:
+			members = append(members, m.Session)
+		}
+	}
+	slices.Sort(members)
+	fmt.Fprintln(&b, s.Team().Observed, members)
+	for task := range s.Tasks() {
+		metadata := map[string]any{}
+		for key, v := range task.Metadata {
+			var value any
+			_ = json.Unmarshal(v, &value)
+			metadata[key] = value
+		}
+		fmt.Fprintln(&b, task.ID, task.Subject, task.Description, task.ActiveForm, task.Status, task.Owner, task.BlockedBy, metadata)
+	}
+	names := []string{"team-lead"}
+	for _, m := range s.Members() {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		for _, m := range s.Inbox(name) {
+			fmt.Fprintln(&b, "for", name, "from", m.From, m.Body)
+		}
+	}
+	return b.String()
+}
+
+var approval = regexp.MustCompile(`shutdown_approved[^}]*from\\":\\"(\w+)`)
+
+// The files of real teams, of both ages, change by change: after each, what is observed is what they show; also by an observer that begins in the middle, and by
+// one that was away.
+func TestFilesOfRealTeams(t *testing.T) {
+	for _, version := range []string{"2.1.47", "2.1.329"} {
+		for _, every := range []int{0, 7} { // how many changes until the observer is stopped, and goes on later
+			t.Run(fmt.Sprint(version, " away every ", every), func(t *testing.T) {
+				root, name, compared := t.TempDir(), "", 0
+				var saved []byte
+				var r *running
+				approved, away := map[string]bool{}, false
+				begin := func() {
+					r = run(t, &Watch{Saved: saved, Now: func() team.Time { return team.Time(time.Now().UnixMilli()) }}, &ClaudeTeam{Claude: filepath.Join(root, ".claude"), Name: name, Follow: true})
+				}
+				for n, c := range changesOf(t, version) {
+					c.do(t, root)
+					if name == "" {
+						of, is := strings.CutSuffix(strings.TrimPrefix(c.Path, "/.claude/teams/"), "/config.json")
+						if !is {
+							continue
+						}
+						name = of
+						begin()
+					}
+					if c.Removed && strings.HasSuffix(c.Path, "/config.json") {
+						break
+					}
+					for _, answer := range approval.FindAllStringSubmatch(c.Content, -1) {
+						approved[answer[1]] = true
+					}
+					want := shown(root, approved)
+					if want == "" || strings.Contains(c.Path, ".lock") || every > 0 && n%every > 2 {
+						continue
+					}
+					if away {
+						begin()
+						away = false
+					}
+					compared++
+					r.until(fmt.Sprintf("after change %d, %s, the files show\n%s", n, c.Path, want), func(o *observe.Observer) bool { return observed(o, want) == want })
+					if every > 0 && n%every == 2 {
+						away = true
+						r.end()
+						r.View(func(o *observe.Observer) { saved, _ = o.Save() })
+					}
+				}
+				if away {
+					begin()
+				}
+				r.until("the team is over", func(o *observe.Observer) bool { return observed(o, "") == "none" })
+				if every == 0 {
+					r.finish() // it ends by itself
+				}
+				if compared < 20 {
+					t.Errorf("only %d points were compared", compared)
+				}
+			})
+		}
+	}
+}
