@@ -36,6 +36,7 @@ type observation struct {
 	sdkURL      string // address to listen on for a program
 	exec        string // that program
 	agent       string // of a session without a team
+	claudeTeam  string // one that Claude Code runs, by its files
 
 	mu    sync.Mutex    // guards what follows: lines come from several feeds
 	to    *bufio.Writer // standard output
@@ -57,6 +58,7 @@ func (a *app) observeCommand() *cobra.Command {
   cadre observe lead.jsonl --member alice=alice.jsonl --as-team fx
   cadre observe --sdk-url :8700 --exec claude -- --model opus
   cadre observe --agent codex app-server.jsonl
+  cadre observe --claude-team session-3ef37f77
 
 On a terminal it shows who is in the team, its tasks and its messages, live; else a line for everything that happens. With --json it
 prints one event a line, with --state what the team is in the end, as one JSON value, null where there is none.
@@ -74,6 +76,10 @@ token are told (the token is $CADRE_CONSUMER_TOKEN, if that is set). What was lo
 
 With --agent it reads the stream of a session whose agent has no teams, codex, gemini, opencode or acp:COMMAND, and shows it as a team of one.
 
+With --claude-team it follows the files of a team that Claude Code runs, its roster, tasks and inboxes, and writes nothing there; TEAM is the name of a folder in
+Claude Code's teams folder: ls ~/.claude/teams. It goes on until the team is gone, and keeps it, under its own name where --as-team gives no other; with --state it
+looks once and keeps nothing. With --transcripts beside it, what the files do not say is known too.
+
 With --as-team it is kept as a team of that name, which cadre ls, status, log and task list show like any other, and nobody changes.
 Called again, after kill -9 too, it goes on with it; what it is shown again counts once.`,
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
@@ -88,6 +94,7 @@ Called again, after kill -9 too, it goes on with it; what it is shown again coun
 	flags.StringVar(&o.sdkURL, "sdk-url", "", "listen on this `address`, :PORT or HOST:PORT, for Claude Code with --sdk-url; without a host on this machine alone")
 	flags.StringVar(&o.exec, "exec", "", "with --sdk-url, start this `command`; {url} in it, else --sdk-url behind it, becomes the address")
 	flags.StringVar(&o.agent, "agent", "", "observe a session of this `agent`, which has no teams")
+	flags.StringVar(&o.claudeTeam, "claude-team", "", "follow the files of this `team` of Claude Code's")
 	flags.StringVar(&o.asTeam, "as-team", "", "keep it as a team of this `name`")
 	return c
 }
@@ -100,7 +107,10 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	signal.Ignore(syscall.SIGPIPE) // who reads no more is told by an error, and what is kept is kept first
 	o.to = bufio.NewWriterSize(o.out, 64<<10)
 	terminal := isTerminal(o.out) && !o.json && !o.state && !o.pass
-	o.follow = o.follow || terminal
+	o.follow = o.follow || terminal || o.claudeTeam != "" && !o.state
+	if o.claudeTeam != "" && o.asTeam == "" && !o.state {
+		o.asTeam = o.claudeTeam
+	}
 	if o.agent != "" {
 		return o.runSingle(ctx, args, terminal)
 	}
@@ -109,7 +119,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 		return err
 	}
 	w := &feed.Watch{Now: desk.Now, Look: o.look}
-	options := observe.Options{Name: o.asTeam}
+	options := observe.Options{Of: o.claudeTeam, Name: o.asTeam}
 	if o.asTeam != "" {
 		if err := o.keep(ctx, w); err != nil {
 			return err
@@ -129,7 +139,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	if o.board != nil {
 		o.board.close()
 	}
-	if err != nil {
+	if err = o.ended(w, err); err != nil {
 		return quiet(err)
 	}
 	return o.conclude(w)
@@ -161,12 +171,14 @@ func (o *observation) check(args *[]string) error {
 		return usage{errors.New("--exec is the program that connects to --sdk-url ADDRESS")}
 	case o.sdkURL != "" && o.exec == "" && len(*args) > 0:
 		return usage{errors.New("with --sdk-url the arguments are those of the program of --exec")}
+	case o.claudeTeam != "" && o.agent != "":
+		return usage{errors.New("--claude-team is a team of Claude Code's, and --agent for agents without teams")}
 	case o.sdkURL != "" && o.agent != "":
 		return usage{errors.New("--sdk-url is for Claude Code, and --agent for agents without teams")}
 	case o.sdkURL != "": // standard input is a consumer's, or nobody's
-	case len(*args) == 0 && o.transcripts == "" && len(o.members) == 0:
+	case len(*args) == 0 && o.transcripts == "" && len(o.members) == 0 && o.claudeTeam == "":
 		if term.IsTerminal(int(os.Stdin.Fd())) {
-			return usage{errors.New("say what to observe: a file, - for standard input, or --transcripts FOLDER; see: cadre observe --help")}
+			return usage{errors.New("say what to observe: a file, - for standard input, --transcripts FOLDER or --claude-team TEAM; see: cadre observe --help")}
 		}
 		*args = []string{"-"}
 	case stdin > 1:
@@ -191,6 +203,13 @@ func (o *observation) feeds(args []string) (all []feed.Feed, err error) {
 			return nil, err
 		}
 		all, args = append(all, f), nil
+	}
+	if o.claudeTeam != "" {
+		f, err := o.claudeFeed()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
 	}
 	for _, arg := range args {
 		if arg == "-" {
