@@ -1,0 +1,212 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// plays is a recording of the files of a real team, played into Claude Code's folder.
+type plays struct {
+	*world
+	name    string
+	changes []recordedChange
+}
+
+type recordedChange struct {
+	Path, Content string
+	Removed       bool
+}
+
+func (w *world) plays(version string) *plays {
+	w.t.Helper()
+	data, err := os.ReadFile("../internal/claudefs/native/testdata/claude-" + version + ".jsonl")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p := &plays{world: w}
+	for line := range bytes.Lines(data) {
+		var c recordedChange
+		if err := json.Unmarshal(line, &c); err != nil {
+			w.t.Fatal(err)
+		}
+		if dir, is := strings.CutSuffix(c.Path, "/config.json"); is {
+			p.name = filepath.Base(dir)
+		}
+		p.changes = append(p.changes, c)
+	}
+	return p
+}
+
+// next makes the next change.
+func (p *plays) next() {
+	p.t.Helper()
+	c := p.changes[0]
+	p.changes = p.changes[1:]
+	path := filepath.Join(p.root, "claude", strings.TrimPrefix(c.Path, "/.claude/"))
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	switch {
+	case err != nil:
+	case c.Removed:
+		err = os.RemoveAll(path)
+	case strings.HasSuffix(c.Path, "/"):
+		err = os.MkdirAll(path, 0o700)
+	default:
+		err = os.WriteFile(path, []byte(c.Content), 0o600)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// until plays up to the first change that has the text, or to the end of the team.
+func (p *plays) until(text string) {
+	p.t.Helper()
+	for !p.ends() {
+		last := strings.Contains(p.changes[0].Content, text)
+		if p.next(); last {
+			return
+		}
+	}
+}
+
+// ends reports whether the next change is that config.json goes.
+func (p *plays) ends() bool {
+	return p.changes[0].Removed && strings.HasSuffix(p.changes[0].Path, p.name+"/")
+}
+
+// The files of a real team are followed by an observer that is killed again and again: in the end it knows what they show, every message and every request once,
+// and that the team is over.
+func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
+	for _, version := range []string{"2.1.47", "2.1.329"} {
+		t.Run(version, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.plays(version)
+			p.until(`"leadSessionId"`)
+			kills := 0
+			for ; !p.ends(); kills++ {
+				o := w.start("observe", "--claude-team", p.name)
+				if kills%3 != 0 { // else it is killed while it begins
+					o.awaitOutput(func(said string) bool { return said != "" || o.over() })
+				}
+				for n := 1 + rand.IntN(20); n > 0 && !p.ends(); n-- {
+					p.next()
+				}
+				if kills%2 != 0 {
+					before := o.said()
+					o.awaitOutput(func(said string) bool { return said != before || o.over() })
+				}
+				o.kill()
+			}
+			var state struct {
+				Members []struct{ Name, Status string }
+				Tasks   []struct{ ID, Subject, Status, Owner string }
+			}
+			if err := json.Unmarshal([]byte(w.must("observe", "--claude-team", p.name, "--state")), &state); err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			files, err := filepath.Glob(filepath.Join(w.root, "claude/tasks", p.name, "*.json"))
+			if err != nil || len(files) == 0 {
+				t.Fatal(files, err)
+			}
+			slices.Sort(files)
+			for _, file := range files {
+				var task struct {
+					ID, Subject, Status, Owner string
+					Metadata                   map[string]any
+				}
+				data, err := os.ReadFile(file)
+				if err == nil {
+					err = json.Unmarshal(data, &task)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if task.Metadata["_internal"] != true {
+					want = append(want, fmt.Sprint(task.ID, task.Subject, task.Status, task.Owner))
+				}
+			}
+			var got []string
+			for _, task := range state.Tasks {
+				got = append(got, fmt.Sprint(task.ID, task.Subject, task.Status, task.Owner))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("the files have\n%s\nobserved is\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
+			}
+			p.next()
+			over := w.cadre("observe", "--claude-team", p.name)
+			if over.code != 0 || !strings.Contains(over.err, "is over") {
+				t.Errorf("when the team is gone, it ends with %d: %s%s", over.code, over.out, over.err)
+			}
+			w.must("fsck", p.name)
+			once := map[string]int{}
+			for _, e := range w.events(p.name) {
+				for _, kind := range []string{"team_created", "team_cleaned_up", "message_sent", "shutdown_requested", "shutdown_answered", "plan_submitted"} {
+					if strings.Contains(e, `"`+kind+`"`) {
+						once[e]++
+					}
+				}
+			}
+			ended := false
+			for what, n := range once {
+				ended = ended || strings.Contains(what, "team_cleaned_up")
+				if n > 1 {
+					t.Errorf("%d times: %s", n, what)
+				}
+			}
+			if !ended {
+				t.Error("its end is not in its history")
+			}
+			t.Logf("%d kills, %d messages and requests", kills, len(once))
+		})
+	}
+}
+
+// A team that is adopted is never written to, not even a lock beside its files, by whatever is done with what is kept of it.
+func TestAdoptedTeamIsNeverWritten(t *testing.T) {
+	w := newWorld(t)
+	p := w.plays("2.1.329")
+	p.until("Hello alice from lead")
+	listing := func() string {
+		var b strings.Builder
+		err := filepath.WalkDir(filepath.Join(w.root, "claude"), func(path string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(&b, path, info.Mode(), info.Size(), info.ModTime().UnixNano()) // a folder's time tells that something came or went in it
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	want := listing()
+	o := w.start("observe", "--claude-team", p.name)
+	o.awaits("team-lead → alice: Hello alice from lead")
+	w.must("observe", "--claude-team", p.name, "--state") // one more look, while somebody keeps it
+	w.refused(w.cadre("observe", "--claude-team", p.name), 1, "is observed already")
+	for _, args := range [][]string{{"status", p.name}, {"ls"}, {"log", p.name}, {"task", "list", p.name}} {
+		w.must(args...)
+	}
+	w.refused(w.cadre("task", "claim", p.name, "1", "--as", "alice"), 2)
+	w.refused(w.cadre("resume", p.name), 2)
+	o.kill()
+	w.must("observe", "--claude-team", p.name, "--state", "--as-team", p.name)
+	w.must("cleanup", p.name, "--force")
+	if got := listing(); got != want {
+		t.Errorf("the files were\n%s\nand are\n%s", want, got)
+	}
+}
