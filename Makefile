@@ -36,10 +36,9 @@ race:
 	$(GO) test -race -short ./internal/... ./pkg/...
 
 # Every decoder of what agents write, a minute together: make fuzz FUZZ=10m for each.
-FUZZ ?= 9s
+FUZZ ?= 5s
 fuzz:
-	@for f in $$(grep -o '^func Fuzz[A-Za-z]*' internal/observe/*_test.go internal/feed/*_test.go | sed 's,/[^/]*:func ,:,'); do \
-		echo "fuzz $$f"; $(GO) test -run '^$$' -fuzz "^$${f#*:}$$" -fuzztime $(FUZZ) -fuzzminimizetime 50x ./$${f%:*} > /tmp/fuzz.$$$$ || { cat /tmp/fuzz.$$$$; rm -f /tmp/fuzz.$$$$; exit 1; }; rm -f /tmp/fuzz.$$$$; done
+	.ci/fuzz $(FUZZ) observe feed claudefs/native agent/claude agent/codex agent/acp
 
 short:
 	$(GO) test -short ./...
@@ -59,7 +58,7 @@ rounds:
 bench:
 	$(GO) test -run '^$$' -bench . ./internal/team ./internal/journal/filejournal
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/observe
-	$(GO) test -run '^$$' -bench . ./internal/feed
+	$(GO) test -run '^$$' -bench . ./internal/feed ./internal/sdkurl
 	$(GO) test -run '^$$' -bench 'Checkpoint|Render' ./internal/checkpoint
 	$(GO) test -run '^$$' -bench Thousandth -benchtime 1x ./internal/checkpoint
 	cd bench && $(GO) test -timeout 30m -run '^$$' -bench . .

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cadre/internal/team"
 )
@@ -139,7 +140,7 @@ func (e *entry) meta(values map[string]json.RawMessage, when stamp) {
 			e.Metadata = map[string]known[string]{}
 		}
 		k := e.Metadata[key]
-		k.learn(string(v), when)
+		k.learn(strings.ToValidUTF8(string(v), "\uFFFD"), when)
 		e.Metadata[key] = k
 		if key == "_internal" && string(v) == "true" {
 			e.Hidden = true

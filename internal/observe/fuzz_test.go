@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -29,9 +30,19 @@ func seeds(f *testing.F) {
 			}
 		}
 	}
+	for _, version := range []string{"2.1.47", "2.1.329"} {
+		for i, note := range filesOfRun(f, version) {
+			if i%5 == 0 && len(note) < 4000 {
+				f.Add(ofTeam.ReplaceAll(note, []byte(`"team":"fx"`)))
+			}
+		}
+	}
+	f.Add([]byte(`{"type":"claude-team-files","team":"fx","at":1,"n":1,"whole":{"tasks":["2"],"waiting":{"team-lead":[{"from":"alice","text":"x"}]}}}`))
 	f.Add([]byte(`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":7}]}]},"tool_use_result":[1]}`))
 	f.Add([]byte("{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"TaskCreate\",\"input\":{\"subject\":\"\xff\"}}]}}"))
 }
+
+var ofTeam = regexp.MustCompile(`"team":"[^"]*"`)
 
 // FuzzLine: no line is fatal. What is observed afterwards can be saved, journaled and shown, and the line a second time changes nothing.
 func FuzzLine(f *testing.F) {

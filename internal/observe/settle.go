@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"cadre/internal/team"
 )
@@ -236,7 +235,7 @@ func metadata(e *entry, have map[string]json.RawMessage) map[string]json.RawMess
 		if all == nil {
 			all = map[string]json.RawMessage{}
 		}
-		all[key] = json.RawMessage(strings.ToValidUTF8(k.V, "\uFFFD"))
+		all[key] = json.RawMessage(k.V)
 	}
 	return all
 }
