@@ -15,7 +15,7 @@ import (
 )
 
 // Observer watches a team of Claude Code that somebody else runs, by what its agents say: their streams (--output-format stream-json), their transcripts, and
-// the message objects of the Agent SDK, one JSON object each. It starts, answers and writes nothing.
+// the message objects of the Agent SDK, one JSON object each; and by the files of the team. It starts, answers and writes nothing.
 //
 // A source is one stream or file; its name is the caller's choice, and stays the same when it is read again. What is shown again counts once. Lines that cannot be
 // read are counted and end nothing.
@@ -33,6 +33,8 @@ type Observer struct {
 type ObserverOptions struct {
 	// Lead is the lead's name until a stream says another; "" for team-lead.
 	Lead string
+	// Team is the only team to observe, by its own name; "" for the first that shows itself.
+	Team string
 	// Saved is what [Observer.Save] returned, to go on from there; nil for nothing.
 	Saved []byte
 	// Log is told what is worth knowing and no error.
@@ -43,7 +45,7 @@ type ObserverOptions struct {
 func NewObserver(o ObserverOptions) (*Observer, error) {
 	one := &Observer{log: o.Log}
 	one.watch = &feed.Watch{Now: desk.Now, Look: one.look, Saved: o.Saved}
-	if err := one.watch.Begin(context.Background(), observe.Options{Lead: o.Lead}); err != nil {
+	if err := one.watch.Begin(context.Background(), observe.Options{Lead: o.Lead, Of: o.Team}); err != nil {
 		return nil, public(err)
 	}
 	return one, nil
@@ -98,6 +100,12 @@ func (o *Observer) Follow(ctx context.Context, path string) error {
 // Transcripts shows the observer all transcripts below Claude Code's folder or a project's, and what is written to them later, until ctx ends.
 func (o *Observer) Transcripts(ctx context.Context, dir string) error {
 	return o.bring(ctx, &feed.Transcripts{Dir: dir, Follow: true})
+}
+
+// ClaudeTeam shows the observer what the files of a team of Claude Code's show, and what changes there later, until the team is gone, which is no error, or ctx ends.
+// claude is Claude Code's folder, and name that of a folder in its teams folder. The error has the code [NotFound] where there is no such team.
+func (o *Observer) ClaudeTeam(ctx context.Context, claude, name string) error {
+	return public(o.bring(ctx, &feed.ClaudeTeam{Claude: claude, Name: name, Follow: true}))
 }
 
 func (o *Observer) bring(ctx context.Context, f feed.Feed) error {

@@ -165,3 +165,57 @@ func TestObservedTeamIsNotManaged(t *testing.T) {
 		}
 	}
 }
+
+// A team is observed by its files alone, and the end of the team is the end of that.
+func TestObserverOfFiles(t *testing.T) {
+	claude := t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(claude, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, err := teams.NewObserver(teams.ObserverOptions{Team: "fx"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	want(t, o.ClaudeTeam(ctx, claude, "fx"), teams.NotFound)
+	write("teams/fx/config.json", `{"name":"fx","createdAt":1795218547497,"leadAgentId":"team-lead@fx","leadSessionId":"s","members":[
+		{"agentId":"team-lead@fx","name":"team-lead","agentType":"team-lead","joinedAt":1795218547497,"cwd":"/w"},
+		{"agentId":"ann@fx","name":"ann","agentType":"general-purpose","prompt":"Work.","joinedAt":1795218547498,"cwd":"/w","isActive":true}]}`)
+	events := o.Events(ctx)
+	followed := make(chan error, 1)
+	go func() { followed <- o.ClaudeTeam(ctx, claude, "fx") }()
+	for e, err := range events {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch fact := e.Fact.(type) {
+		case teams.MemberSpawned:
+			if o.Show("another", []byte(`{"type":"assistant","session_id":"x","message":{"id":"m1","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"other"}}]}}`)); o.TeamName() != "fx" {
+				t.Errorf("observed is %s", o.TeamName())
+			}
+			write("tasks/fx/1.json", `{"id":"1","subject":"Do it","description":"","status":"in_progress","owner":"ann","blocks":[],"blockedBy":[]}`)
+		case teams.TaskClaimed:
+			write("teams/fx/inboxes/ann.json", `[{"from":"team-lead","text":"Well done","timestamp":"2026-11-21T00:00:00.000Z","read":false}]`)
+		case teams.MessageSent:
+			if fact.Message.Body != "Well done" || fact.Message.To != "ann" {
+				t.Errorf("the message is %+v", fact.Message)
+			}
+			write("teams/fx/inboxes/ann.json", "[]")
+		case teams.MessagesDelivered:
+			if err := os.RemoveAll(filepath.Join(claude, "teams")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, last := e.Fact.(teams.TeamCleanedUp); last {
+			break
+		}
+	}
+	if err := <-followed; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
