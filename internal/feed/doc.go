@@ -2,12 +2,13 @@
 //
 // # Authority
 //
-// A [Feed] knows a place from which lines come: a stream, a growing file, a folder of transcripts. It does not know what they say. A [Watch] gives them to
+// A [Feed] knows a place from which lines come: a stream, a growing file, a folder of transcripts, the files of a team. It does not know what they say. A [Watch] gives them to
 // one observer, one at a time and with the time at which they came, and shows everybody who looks on what was seen. Nothing of what is observed is ever written to.
 //
 //	Stream ─────┐
-//	File ───────┼─ line, place ─▶ Watch ─▶ observe.Observer ─▶ Seen ─┬─▶ Kept: what the observer knows, on disk
-//	Transcripts ┤                  one at a time                     ├─▶ Book: the team's journal, like that of any team
+//	File ───────┤
+//	Transcripts ┼─ line, place ─▶ Watch ─▶ observe.Observer ─▶ Seen ─┬─▶ Kept: what the observer knows, on disk
+//	ClaudeTeam ─┤                  one at a time                     ├─▶ Book: the team's journal, like that of any team
 //	yours ──────┘                                                    └─▶ whoever looks on: a board, NDJSON, a program
 //
 // # What is kept

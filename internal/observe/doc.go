@@ -20,6 +20,7 @@
 //   - speaker.go finds out who says it: the lead, a teammate in a stream of its own or in a chain of nameless files, or a subagent, who is not of the team.
 //   - take.go goes through a line; reduce.go and requests.go write what it says into a board of tasks (board.go), a roster of members (roster.go), a mailbag
 //     (mailbag.go) and what was used (usage.go).
+//   - files.go takes what the files of a team show, which comes as notes among the lines.
 //   - settle.go says as team events what the team's state lacks of that; notice.go, teamstate.go and supplement.go show it to consumers.
 //   - memory.go saves all of it, and reads it back.
 //

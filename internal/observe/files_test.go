@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cadre/internal/team"
 )
@@ -81,4 +82,117 @@ func filesOfRun(t testing.TB, version string) (notes [][]byte) {
 		}
 	}
 	return notes
+}
+
+// note is what the files of a team showed at a time.
+func (s *script) note(name string, at team.Time, what obj) Seen {
+	s.Helper()
+	s.n++
+	what["team"], what["at"], what["n"] = name, at, s.n
+	rest, err := json.Marshal(what)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.last = s.Line("files", append([]byte(`{"type":"`+FileNoteType+`",`), rest[1:]...), at)
+	s.all = append(s.all, s.last.Notices...)
+	return s.last
+}
+
+// roster is a config.json of the teammates that joined at those times.
+func rosterFile(name string, created team.Time, joined map[string]team.Time) obj {
+	members := []any{obj{"name": "team-lead", "agentId": "team-lead@" + name, "agentType": "team-lead", "joinedAt": created, "cwd": "/w"}}
+	for _, who := range sortedKeys(joined) {
+		members = append(members, obj{"name": who, "agentId": who + "@" + name, "agentType": "worker", "prompt": "you are " + who, "joinedAt": joined[who], "cwd": "/w"})
+	}
+	return obj{"config": obj{"name": name, "createdAt": created, "leadAgentId": "team-lead@" + name, "leadSessionId": "11112222-3333", "members": members}}
+}
+
+// Who approved a shutdown stays on the roster for a while, and is not back by that; who was spawned again is.
+func TestRosterOfFiles(t *testing.T) {
+	const t0 = team.Time(epochMillis)
+	s := play(t)
+	s.note("fx", t0, rosterFile("fx", t0, map[string]team.Time{"alice": t0 + 1, "bob": t0 + 1}))
+	s.want("fx/lead alice:active bob:active")
+	if dir := s.Team().Team().Dir; dir != "/w" {
+		t.Errorf("it works in %q", dir)
+	}
+	approved := obj{"from": "alice", "text": `{"type":"shutdown_approved","requestId":"shutdown-1@alice","from":"alice","timestamp":"` + stampOf(t0+100) + `"}`}
+	s.note("fx", t0+100, obj{"to": "team-lead", "key": "k", "entry": approved})
+	s.note("fx", t0+110, rosterFile("fx", t0, map[string]team.Time{"alice": t0 + 1, "bob": t0 + 1}))
+	s.want("fx/lead alice:shutdown bob:active")
+	s.note("fx", t0+120, rosterFile("fx", t0, map[string]team.Time{}))
+	s.want("fx/lead alice:shutdown bob:shutdown") // bob went without a word
+	s.note("fx", t0+200, rosterFile("fx", t0, map[string]team.Time{"alice": t0 + 190}))
+	s.want("fx/lead alice:active bob:shutdown")
+}
+
+// A team that ended is not there again by what is left of its files; one of its name that was created later is.
+func TestLeftOverFiles(t *testing.T) {
+	const t0 = team.Time(epochMillis)
+	s := play(t)
+	s.createTeam("fx")
+	s.spawn("alice")
+	s.do("TeamDelete", obj{}, obj{"success": true, "message": "Cleaned up directories", "team_name": "fx"})
+	s.note("fx", s.now+1, rosterFile("fx", t0, map[string]team.Time{"alice": t0 + 5}))
+	s.note("fx", s.now+2, obj{"task": obj{"id": "1", "subject": "A", "status": "pending"}})
+	s.want("null")
+	s.note("fx", s.now+4, rosterFile("fx", s.now+3, nil))
+	s.want("fx/lead")
+	s.note("fx", s.now+5, obj{"gone": true})
+	s.want("null")
+	if got := strings.Count(s.names(), "created"); got != 2 {
+		t.Errorf("%d teams were created", got)
+	}
+}
+
+// One team is observed where several are shown: by its name, whoever comes first.
+func TestOneTeamOfSeveral(t *testing.T) {
+	const t0 = team.Time(epochMillis)
+	s := &script{T: t, Observer: New(Options{Of: "fx"}), source: "lead", session: "11112222-3333", now: t0}
+	s.createTeam("other")
+	s.note("another", t0, rosterFile("another", t0, nil))
+	s.as("carol", "c", "third", "carol")
+	s.use("u", "TaskUpdate", obj{"taskId": "1", "status": "completed"})
+	s.answer("u", obj{"success": true}, "")
+	s.want("null")
+	s.note("fx", s.now, rosterFile("fx", t0, map[string]team.Time{"alice": t0}))
+	s.want("fx/lead alice:active")
+}
+
+// A message that waits is on its way until it is taken, and one that was taken while nobody looked was delivered.
+func TestMailOfFiles(t *testing.T) {
+	const t0 = team.Time(epochMillis)
+	s := play(t)
+	s.note("fx", t0, rosterFile("fx", t0, map[string]team.Time{"alice": t0 + 1}))
+	mail := func(text string) obj { return obj{"from": "team-lead", "text": text, "timestamp": text} }
+	waits := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, m := range s.Team().Inbox("alice") {
+			got = append(got, m.Body)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("for alice there wait %q, not %q", got, want)
+		}
+	}
+	s.note("fx", t0+2, obj{"to": "alice", "key": "p", "entry": mail("you are alice")})
+	waits() // it is her prompt
+	for _, text := range []string{"a", "b", "c"} {
+		s.note("fx", t0+3, obj{"to": "alice", "key": text, "entry": mail(text)})
+	}
+	waits("a", "b", "c")
+	s.note("fx", t0+4, obj{"to": "alice", "key": "b", "entry": mail("b"), "taken": true})
+	waits("a", "c")
+	for _, text := range []string{"c"} { // somebody begins to follow anew
+		s.note("fx", t0+5, obj{"to": "alice", "key": text, "entry": mail(text)})
+	}
+	s.note("fx", t0+5, obj{"whole": obj{"tasks": nil, "waiting": obj{"alice": []any{mail("c")}}}})
+	waits("c")
+	if got := strings.Count(s.names(), "message:received"); got != 3 {
+		t.Errorf("%d messages: %s", got, s.names())
+	}
+}
+
+func stampOf(at team.Time) string {
+	return time.UnixMilli(int64(at)).UTC().Format("2006-01-02T15:04:05.000Z")
 }
