@@ -112,6 +112,53 @@ func TestKilledAtAnyLine(t *testing.T) {
 	}
 }
 
+// The name of an observed team is an agent's choice. It is never a path, and never too long for one.
+func TestNamesThatAreNone(t *testing.T) {
+	root := t.TempDir()
+	h := home.Home{Root: filepath.Join(root, "a", "b", "c")}
+	w, leave := keeping(t, h, "fx")
+	begin(t, w, "fx")
+	names := []string{"../../../evil", "/evil", strings.Repeat("n", 400), "..", "a/b", "two\nlines\x00", "ümlaut", "-x", ".", "ok"}
+	show := func(id, tool string, input, result any) {
+		w.Line("lead", []byte(jsonOf(map[string]any{"type": "assistant", "session_id": "s", "message": map[string]any{"id": id, "content": []any{
+			map[string]any{"type": "tool_use", "id": id, "name": tool, "input": input}}}})), Place{})
+		w.Line("lead", []byte(jsonOf(map[string]any{"type": "user", "session_id": "s", "tool_use_result": result, "message": map[string]any{"content": []any{
+			map[string]any{"type": "tool_result", "tool_use_id": id, "content": ""}}}})), Place{})
+	}
+	var ids []string
+	for i, name := range names {
+		show(fmt.Sprint("create", i), "TeamCreate", map[string]any{"team_name": name}, map[string]any{"team_name": name})
+		w.View(func(o *observe.Observer) {
+			if s := o.Team(); s == nil || !s.Exists() || s.Team().Observed != name {
+				t.Fatalf("team %q is not observed", name)
+			}
+			ids = append(ids, o.Team().Team().ID)
+		})
+		show(fmt.Sprint("delete", i), "TeamDelete", map[string]any{}, map[string]any{"success": true, "team_name": name})
+	}
+	leave()
+	for i, id := range ids {
+		if i == len(ids)-1 {
+			id = "fx"
+		}
+		dir, err := h.Folder(id)
+		if err != nil {
+			t.Errorf("%q has the id %q: %v", names[i], id, err)
+		} else if place := filepath.Dir(filepath.Dir(dir)); place != h.Root {
+			t.Errorf("%q is at %s", names[i], dir)
+		}
+	}
+	err := filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && !strings.HasPrefix(path, h.Root+string(filepath.Separator)) {
+			t.Errorf("%s is outside", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func withoutIDs(history []string) []string {
 	var all []string
 	for _, line := range history {

@@ -12,7 +12,7 @@
 //   - A team's folder appears whole, with its first records durable, or not at all; of two that create the same name
 //     at once one wins.
 //   - Removing is safe at any moment: the folder is first moved out of the way, so that a name is either taken or free.
-//   - A name that is not a valid name of a team never becomes a path.
+//   - A name that is not a valid name of a team never becomes a path, and neither does an id that is one.
 package home
 
 import (
@@ -178,6 +178,9 @@ func (h Home) free(name string) string {
 
 // Archive puts the folder of a finished team away under its id, so that its name is free and its record is kept.
 func (h Home) Archive(name, id string) error {
+	if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
+		return fmt.Errorf("put team %s away: its id %q cannot be the name of a folder", name, id)
+	}
 	archive := filepath.Join(h.Root, "archive")
 	if err := makeFolder(archive); err != nil {
 		return err

@@ -169,6 +169,21 @@ func TestArchive(t *testing.T) {
 	}
 }
 
+func TestArchiveUnderAPath(t *testing.T) {
+	h := newHome(t)
+	if err := create(h, "demo"); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"../demo-1", "/tmp/demo-1", "a/b", "..", ".", ".hidden", ""} {
+		if err := h.Archive("demo", id); err == nil || !strings.Contains(err.Error(), "cannot be the name of a folder") {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	if _, _, err := h.Open("demo", nil); err != nil {
+		t.Errorf("it is not where it was: %v", err)
+	}
+}
+
 func TestRemove(t *testing.T) {
 	h := newHome(t)
 	teams := filepath.Join(h.Root, "teams")

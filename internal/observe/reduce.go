@@ -146,7 +146,7 @@ func (o *Observer) found(name, session, source string, at stamp, goal string) {
 	o.epoch = epoch{Name: name, LeadSession: session, LeadSource: source, Founded: at, Gone: o.epoch.Gone}
 	id := o.options.ID
 	if id == "" || len(o.epoch.Gone) > 0 {
-		id = fmt.Sprintf("%s-%08x", name, uint32(hash(fmt.Sprint(first(o.options.ID, session), len(o.epoch.Gone)))))
+		id = fmt.Sprintf("%s-%08x", word(name), uint32(hash(fmt.Sprint(first(o.options.ID, session), len(o.epoch.Gone)))))
 	}
 	dir := ""
 	if one := o.sessions[session]; one != nil {
@@ -162,6 +162,24 @@ func (o *Observer) found(name, session, source string, at stamp, goal string) {
 	}
 	o.retry, o.unbilled = true, true
 }
+
+// word is what of a name can be the beginning of a team's id, which is the name of a folder somewhere: the name was chosen by an agent, and may be a path, or of any length.
+func word(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if !team.ValidName("a" + string(r)) {
+			return '-'
+		}
+		return r
+	}, name)
+	const suffix = len("-01234567")
+	if name = strings.TrimLeft(name, "-_"); len(name) > longestName-suffix {
+		name = name[:longestName-suffix]
+	}
+	return first(name, "team")
+}
+
+// longestName is how long the name of a team of ours may be.
+const longestName = 64
 
 // led says that the session leads the team, which was known through its teammates alone until now.
 func (o *Observer) led(session, source string, at stamp) {
