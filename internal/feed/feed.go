@@ -58,36 +58,42 @@ type Watch struct {
 var errDone = errors.New("the watch is over")
 
 // Begin goes on with what was kept, or with the observer from nothing. What had been kept and not journaled is journaled now, and shown to nobody.
-func (w *Watch) Begin(ctx context.Context, options observe.Options) error {
+func (w *Watch) Begin(ctx context.Context, options observe.Options) (err error) {
 	w.places = map[string]Place{}
-	var err error
 	if w.Kept == nil {
-		w.observer, err = observe.Restore(options, w.Saved, nil)
-		return err
+		if w.observer, err = observe.Restore(options, w.Saved, nil); err != nil {
+			return err
+		}
+		w.observer.Resume(w.Now())
+		return nil
 	}
 	if w.observer, err = w.Kept.restore(options, w.places, w.journal); err != nil {
 		return err
 	}
-	if w.Book == nil {
-		return nil
+	if w.Book != nil {
+		if err := w.reconcile(ctx, options); err != nil {
+			return err
+		}
 	}
+	w.observer.Resume(w.Now())
+	return w.Kept.save(w.observer, w.places) // with that, which no entry says
+}
+
+// reconcile journals what was kept and is not in the journal yet, and goes on with the journal's state where that is newer.
+func (w *Watch) reconcile(ctx context.Context, options observe.Options) error {
 	if err := w.Book.Flush(); err != nil {
 		return err
 	}
 	s, err := w.Book.newer(ctx, w.observer.Team())
+	if err != nil || s == nil {
+		return err
+	}
+	saved, err := w.observer.Save()
 	if err != nil {
 		return err
 	}
-	if s != nil {
-		saved, err := w.observer.Save()
-		if err != nil {
-			return err
-		}
-		if w.observer, err = observe.Restore(options, saved, s); err != nil {
-			return err
-		}
-	}
-	return w.Kept.save(w.observer, w.places)
+	w.observer, err = observe.Restore(options, saved, s)
+	return err
 }
 
 func (w *Watch) journal(s *team.State, seen observe.Seen) error {

@@ -112,6 +112,78 @@ func TestKilledAtAnyLine(t *testing.T) {
 	}
 }
 
+// A call whose result comes while nobody observes is answered all the same: that time does not count as waiting, for what was kept and for what was saved.
+func TestResultsThatCameMeanwhile(t *testing.T) {
+	before := []byte(`{"type":"assistant","session_id":"s","message":{"id":"a","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"fx"}}]}}
+{"type":"user","session_id":"s","tool_use_result":{"team_name":"fx"},"message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":""}]}}
+{"type":"assistant","session_id":"s","message":{"id":"b","content":[{"type":"tool_use","id":"t2","name":"TaskCreate","input":{"subject":"A"}}]}}
+`)
+	after := []byte(`{"type":"user","session_id":"s","tool_use_result":{"task":{"id":"1","subject":"A"}},"message":{"content":[{"type":"tool_result","tool_use_id":"t2","content":""}]}}
+`)
+	const begun = team.Time(1795219500000)
+	for _, c := range []struct {
+		name       string
+		kept, book bool
+		away       team.Time
+	}{
+		{"journaled", true, true, 3_600_000},
+		{"kept", true, false, 3_600_000},
+		{"saved", false, false, 3_600_000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h, now := home.Home{Root: t.TempDir()}, begun
+			var saved []byte
+			show := func(lines []byte, late team.Time) int {
+				w, leave := &Watch{Saved: saved}, func() {}
+				if c.kept {
+					w, leave = keeping(t, h, "fx")
+					if !c.book {
+						book := w.Book
+						w.Book = nil
+						defer book.Close()
+						leave = func() { w.Kept.Close() }
+					}
+				}
+				w.Now = func() team.Time { return now }
+				begin(t, w, "fx")
+				now += late
+				for line := range bytes.Lines(lines) {
+					w.Line("lead", line, Place{})
+				}
+				var tasks int
+				w.View(func(o *observe.Observer) {
+					tasks = len(o.State().Tasks)
+					var err error
+					if saved, err = o.Save(); err != nil {
+						t.Fatal(err)
+					}
+				})
+				leave()
+				return tasks
+			}
+			show(before, 0)
+			now += c.away
+			show(nil, 0) // somebody looked in, and nothing was there
+			now += c.away
+			if got := show(after, observe.TTL); got != 1 {
+				t.Errorf("%d tasks", got)
+			}
+		})
+	}
+	t.Run("while somebody observes the time counts", func(t *testing.T) {
+		now := begun
+		w := &Watch{Now: func() team.Time { return now }}
+		begin(t, w, "fx")
+		for line := range bytes.Lines(before) {
+			w.Line("lead", line, Place{})
+		}
+		now += observe.TTL + 1
+		if seen := w.Show("lead", after); len(seen.Records) > 0 || len(seen.Warnings) != 1 {
+			t.Errorf("%+v", seen)
+		}
+	})
+}
+
 // The name of an observed team is an agent's choice. It is never a path, and never too long for one.
 func TestNamesThatAreNone(t *testing.T) {
 	root := t.TempDir()

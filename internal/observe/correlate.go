@@ -131,6 +131,19 @@ func (c *correlation) drop(w waiting) bool {
 	return false
 }
 
+// resume has everything that waits wait from now on.
+func (c *correlation) resume(now team.Time) {
+	c.order = slices.DeleteFunc(c.order, func(w waiting) bool { return !c.waits(w) })
+	for i, w := range c.order {
+		if one := c.calls[w.id]; one != nil {
+			one.Came = now
+		} else {
+			c.early[w.id].Came = now
+		}
+		c.order[i].came = now
+	}
+}
+
 // expire gives up on what has waited for too long, and returns how many calls and results that were.
 func (c *correlation) expire(now team.Time) (n int) {
 	for len(c.order) > 0 && now-c.order[0].came > c.ttl {

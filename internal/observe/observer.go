@@ -140,7 +140,7 @@ func (o *Observer) Line(name string, line []byte, now team.Time) Seen {
 	o.lines++
 	o.counts.Lines++
 	if n := o.correlation.expire(now); n > 0 {
-		o.warn("%d halves of calls waited for more than %d s for the other half", n, o.options.TTL/1000)
+		o.warn("given up after %d s: %s", o.options.TTL/1000, halves(n))
 	}
 	line = bytes.TrimRight(line, "\r\n \t")
 	src := o.source(name)
@@ -189,6 +189,13 @@ func (o *Observer) Line(name string, line []byte, now team.Time) Seen {
 	return o.out
 }
 
+func halves(n int) string {
+	if n == 1 {
+		return "a call whose result did not come, or a result whose call did not"
+	}
+	return fmt.Sprintf("%d calls whose results did not come, or results whose calls did not", n)
+}
+
 // Gap says that something of a source was lost: a connection that was down, a file that was cut. What is known of the team stays.
 func (o *Observer) Gap(name, reason string, now team.Time) Seen {
 	o.out = Seen{}
@@ -204,6 +211,9 @@ func (o *Observer) gap(name string, src *source, reason string, now team.Time) {
 		o.commit(o.anID("gap"), "", src.stamp(0, now, o.lines))
 	}
 }
+
+// Resume says that an observer which was read back goes on now. What waited for its other half then waits anew: in the time between nobody looked.
+func (o *Observer) Resume(now team.Time) { o.correlation.resume(now) }
 
 // Expire gives up on calls and results that have waited for too long; [Observer.Line] does so by itself. It returns how many.
 func (o *Observer) Expire(now team.Time) int { return o.correlation.expire(now) }
