@@ -60,6 +60,8 @@ func (a *app) observeCommand() *cobra.Command {
   cadre observe --agent codex app-server.jsonl
   cadre observe --claude-team session-3ef37f77
 
+Where there are several teams, in one folder or log, it is the one that began last that is observed.
+
 On a terminal it shows who is in the team, its tasks and its messages, live; else a line for everything that happens. With --json it
 prints one event a line, with --state what the team is in the end, as one JSON value, null where there is none.
 
@@ -391,7 +393,8 @@ func (o *observation) count(c observe.Counts, none bool) {
 		n    int64
 		what string
 	}{{c.Garbage, "no JSON"}, {c.Truncated, "cut off"}, {c.Huge, "too long"}, {c.InvalidUTF, "no valid UTF-8"}, {c.Unknown, "with an unknown tool"}, {c.Invalid, "with a call that lacks something"},
-		{c.Discarded, "with a call that got no result in time"}, {c.Orphaned, "with a result that got no call in time"}} {
+		{c.Discarded, "with a call that got no result in time"}, {c.Orphaned, "with a result that got no call in time"},
+		{c.Dropped, "of a teammate whom nobody introduced in time"}} {
 		if one.n > 0 {
 			odd = append(odd, fmt.Sprintf("%d %s", one.n, one.what))
 		}

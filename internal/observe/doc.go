@@ -18,6 +18,7 @@
 //   - recognise.go knows the tools of both ages of the protocol, outcome.go what became of a call.
 //   - correlate.go brings call and result together, whichever comes first.
 //   - speaker.go finds out who says it: the lead, a teammate in a stream of its own or in a chain of nameless files, or a subagent, who is not of the team.
+//   - epoch.go tells one team from the next: which is observed, who leads it, and when it is over.
 //   - take.go goes through a line; reduce.go and requests.go write what it says into a board of tasks (board.go), a roster of members (roster.go), a mailbag
 //     (mailbag.go) and what was used (usage.go).
 //   - files.go takes what the files of a team show, which comes as notes among the lines.
@@ -30,6 +31,9 @@
 // is read first. Each thing that is known has the time at which it was true, and the newest counts: a call counts from its result; what TaskList or TaskGet
 // shows counts from their call, because it may be older than a result that came meanwhile. Times are those of the lines where they have some, else those of
 // their arrival, and never go back within one source.
+//
+// Of several teams the one that began last is observed. Whoever began before it is not, in whatever order they are read; a team that is left for its successor ends
+// in its records, as one that was deleted does.
 //
 // # Guarantees
 //

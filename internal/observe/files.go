@@ -101,7 +101,7 @@ func (o *Observer) takeNote(name string, src *source, line []byte, now team.Time
 	}
 	switch {
 	case n.Gone:
-		o.over(o.anID("files"), "its files are gone", at)
+		o.ended(o.anID("files"), at, "its files are gone")
 		return
 	case len(n.Task) > 0:
 		o.takeTask(n.Task, at)

@@ -196,11 +196,18 @@ func placed(s *team.State) int {
 func (o *Observer) adopt(s *team.State) {
 	if o.s == nil || o.s.Team().ID != s.Team().ID {
 		o.board, o.roster, o.mail = newBoard(), newRoster(), newMailbag()
-		o.epoch = epoch{Gone: o.epoch.Gone}
+		before := o.epoch.Before
+		if o.s != nil {
+			before++
+		}
+		o.epoch = epoch{Gone: o.epoch.Gone, Before: before}
 	}
 	o.s, o.placed = s, placed(s)
 	lead, _ := s.Member(s.Team().Lead)
-	if o.epoch.LeadSession == "" {
+	switch {
+	case lead.Session == unknownSession:
+		o.epoch.LeadSource = anySource
+	case o.epoch.LeadSession == "":
 		o.epoch.LeadSession = lead.Session
 	}
 	if o.epoch.Name == "" {

@@ -46,6 +46,7 @@ type Observer struct {
 	sources     map[string]*source
 	spent       map[string]*spent // by session
 	held        []fact
+	dropping    bool // there are too many of them
 	unbilled    bool // a session has used more than was reported
 	retry       bool // something is known now that may tell whose the held facts are
 	lines       int64
@@ -56,15 +57,6 @@ type Observer struct {
 	events []team.Event // of the record that is being made
 	placed int          // tasks that the state has, with those of these events
 	mailed int64        // messages of these events
-}
-
-// epoch is one team's life, as far as it is no part of its state.
-type epoch struct {
-	Name        string           `json:"name,omitempty"` // by which its agents know it; "" while that is not known, because what it was read back from does not say
-	LeadSession string           `json:"leadSession,omitempty"`
-	LeadSource  string           `json:"leadSource,omitempty"`
-	Founded     stamp            `json:"founded"`
-	Gone        map[string]stamp `json:"gone,omitempty"` // teams that ended, and when
 }
 
 // Counts of what came and what became of it.
@@ -280,12 +272,6 @@ func (o *Observer) called(name string) bool {
 		o.epoch.Name = name
 	}
 	return name == "" || name == o.epoch.Name
-}
-
-// wanted reports whether a team of that name that was there at that time may be observed: it is not one that has ended since.
-func (o *Observer) wanted(name string, at stamp) bool {
-	gone, ended := o.epoch.Gone[name]
-	return (o.options.Of == "" || o.options.Of == name) && !(ended && at.before(gone))
 }
 
 // stamp is when a line of the source was written: at its own time, or in a source whose lines have none, at that of its arrival. It never goes back.

@@ -27,6 +27,9 @@ func (w *watching) see(source string, line []byte) Seen {
 	seen := w.Line(source, line, w.now)
 	for _, r := range seen.Records {
 		for _, e := range r.Events {
+			if _, another := e.(*team.TeamCreated); another {
+				w.messages = nil
+			}
 			sent, ok := e.(*team.MessageSent)
 			if !ok {
 				continue

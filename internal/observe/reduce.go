@@ -2,7 +2,6 @@ package observe
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -30,7 +29,7 @@ func (o *Observer) fact(f fact) {
 	case by.Agent != "" && by.Member == "":
 		o.hold(f)
 		return
-	case by.Member != "" && !o.here() && by.Team == "":
+	case by.Member != "" && o.waits(*by):
 		o.hold(f)
 		return
 	case by.Member != "" && !o.joins(*by, f.Result.At):
@@ -94,103 +93,6 @@ func (o *Observer) sideMember(agent string) string {
 	return ""
 }
 
-func (o *Observer) hold(f fact) {
-	if o.held = append(o.held, f); len(o.held) > maxHeld {
-		o.held = o.held[1:]
-		o.counts.Dropped++
-	}
-}
-
-// leads reports whether the session leads the team: it made it, or has had it from its start, or comes from where that one came from.
-func (o *Observer) leads(session, source string) bool {
-	if !o.here() {
-		return false
-	}
-	e := &o.epoch
-	switch {
-	case session != "" && (e.LeadSession == session || implicit(session) == e.Name):
-		return true
-	case e.LeadSource == anySource:
-		return true
-	}
-	return e.LeadSource != "" && e.LeadSource == source
-}
-
-// anySource leads a team that was read back and whose lead's session is not known.
-const anySource = "*"
-
-// joins reports whether a teammate's doings are the observed team's. A teammate that names its team shows that there is one.
-func (o *Observer) joins(by speaker, at stamp) bool {
-	if o.here() {
-		if !o.called(by.Team) || len(o.epoch.Gone) > 0 && at.before(o.epoch.Founded) { // of the team before
-			return false
-		}
-	} else {
-		if by.Team == "" || !o.wanted(by.Team, at) {
-			return false
-		}
-		o.found(by.Team, "", "", at, "")
-	}
-	if p := o.roster.at(by.Member); p != nil && !p.Joined.V {
-		p.Joined.learn(true, at)
-		p.Doing.assume(active)
-		o.retry = true
-	}
-	return true
-}
-
-// found begins the observation of a team. A lead's own list of tasks becomes the team's where the team is one that its session has from its start.
-func (o *Observer) found(name, session, source string, at stamp, goal string) {
-	o.s, o.placed, o.mailed = &team.State{}, 0, 0
-	o.board, o.roster, o.mail = newBoard(), newRoster(), newMailbag()
-	o.epoch = epoch{Name: name, LeadSession: session, LeadSource: source, Founded: at, Gone: o.epoch.Gone}
-	id := o.options.ID
-	if id == "" || len(o.epoch.Gone) > 0 {
-		id = fmt.Sprintf("%s-%08x", word(name), uint32(hash(fmt.Sprint(first(o.options.ID, session), len(o.epoch.Gone)))))
-	}
-	dir := ""
-	if one := o.sessions[session]; one != nil {
-		dir = one.Dir
-	}
-	o.emit(&team.TeamCreated{Team: team.Team{ID: id, Name: first(o.options.Name, name), Observed: name, Status: team.TeamPending, Goal: goal, Dir: dir},
-		Lead: team.Member{Name: o.options.Lead, Agent: team.External, Status: team.Active, Session: session, Incarnation: 1}})
-	for _, id := range slices.Clone(o.order) {
-		if implicit(id) == name {
-			o.board.join(o.sessions[id].Board)
-			o.sessions[id].Board = newBoard()
-		}
-	}
-	o.retry, o.unbilled = true, true
-}
-
-// word is what of a name can be the beginning of a team's id, which is the name of a folder somewhere: the name was chosen by an agent, and may be a path, or of any length.
-func word(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if !team.ValidName("a" + string(r)) {
-			return '-'
-		}
-		return r
-	}, name)
-	const suffix = len("-01234567")
-	if name = strings.TrimLeft(name, "-_"); len(name) > longestName-suffix {
-		name = name[:longestName-suffix]
-	}
-	return first(name, "team")
-}
-
-// longestName is how long the name of a team of ours may be.
-const longestName = 64
-
-// led says that the session leads the team, which was known through its teammates alone until now.
-func (o *Observer) led(session, source string, at stamp) {
-	o.epoch.LeadSession, o.epoch.LeadSource = session, source
-	if at.before(o.epoch.Founded) {
-		o.epoch.Founded = at
-	}
-	o.emit(&team.MemberDescribed{Member: o.lead(), Session: session})
-	o.unbilled = true
-}
-
 func (o *Observer) created(f *fact, out *outcome) {
 	var in struct {
 		TeamName    string `json:"team_name"`
@@ -200,10 +102,12 @@ func (o *Observer) created(f *fact, out *outcome) {
 	name := first(out.TeamName, in.TeamName)
 	switch {
 	case name == "" || f.Call.By.Member != "" || !o.wanted(name, f.Result.At):
-	case !o.here():
+	case !o.here() || o.succeeds(name, f.Call.By.Session, f.Result.At):
 		o.found(name, f.Call.By.Session, f.Call.Source, f.Result.At, in.Description)
 	case o.called(name) && o.epoch.LeadSession == "" && o.epoch.LeadSource == "":
 		o.led(f.Call.By.Session, f.Call.Source, f.Result.At)
+	case !o.called(name):
+		o.past(name, f.Result.At)
 	}
 }
 
@@ -212,26 +116,7 @@ func (o *Observer) deleted(f *fact, out *outcome, inTeam bool) {
 		return
 	}
 	o.settle(f.Call.ID, o.lead(), f.Result.At)
-	o.over(f.Call.ID, "its lead deleted it", f.Result.At)
-}
-
-// over says that the team ended.
-func (o *Observer) over(id, reason string, at stamp) {
-	for _, m := range o.s.Members() {
-		if m.Name != o.lead() && m.Status.Running() {
-			o.emit(&team.MemberStopped{Member: m.Name, Reason: "its team ended"})
-		}
-	}
-	o.emit(&team.TeamStatusChanged{Status: team.TeamComplete, Reason: reason}, &team.TeamCleanedUp{})
-	if o.epoch.Gone == nil {
-		o.epoch.Gone = map[string]stamp{}
-	}
-	o.epoch.Gone[o.epoch.Name] = at
-	o.commit(id, o.lead(), at)
-	o.board, o.roster = newBoard(), newRoster()
-	for _, one := range o.spent {
-		one.Before = one.most()
-	}
+	o.ended(f.Call.ID, f.Result.At, "its lead deleted it")
 }
 
 func (o *Observer) spawned(f *fact, out *outcome) {
@@ -240,7 +125,10 @@ func (o *Observer) spawned(f *fact, out *outcome) {
 		return // a subagent
 	}
 	name, of := first(out.Name, in.Name), first(out.TeamName, in.TeamName)
+	own := of != "" && of == implicit(f.Call.By.Session) && f.Call.By.Member == ""
 	switch {
+	case own && o.wanted(of, f.Result.At) && (!o.here() || o.succeeds(of, f.Call.By.Session, f.Result.At)):
+		o.found(of, f.Call.By.Session, f.Call.Source, f.Result.At, "")
 	case o.here() && o.leads(f.Call.By.Session, f.Call.Source):
 		if !o.called(of) {
 			o.warn("%s was spawned into %s, and %s is observed", name, of, o.epoch.Name)
@@ -250,8 +138,9 @@ func (o *Observer) spawned(f *fact, out *outcome) {
 			o.led(f.Call.By.Session, f.Call.Source, f.Result.At)
 		}
 	case o.here() && f.Call.By.Member != "": // a teammate spawns another
-	case !o.here() && of != "" && of == implicit(f.Call.By.Session) && f.Call.By.Member == "" && o.wanted(of, f.Result.At):
-		o.found(of, f.Call.By.Session, f.Call.Source, f.Result.At, "")
+	case own:
+		o.past(of, f.Result.At)
+		return
 	default:
 		o.warn("%s was spawned into %s, whose creation was not seen", name, first(of, "a team"))
 		return

@@ -52,10 +52,24 @@ type fact struct {
 	Mail   *mailLine `json:"mail,omitempty"`
 }
 
+func (f *fact) by() speaker {
+	if f.Mail != nil {
+		return f.Mail.By
+	}
+	return f.Call.By
+}
+
+func (f *fact) source() string {
+	if f.Mail != nil {
+		return f.Mail.Source
+	}
+	return f.Call.Source
+}
+
 const (
 	maxSessions = 256
 	maxSides    = 1024
-	maxHeld     = 1024 // facts of nameless sides, and of teammates of whose team nothing is known yet
+	maxHeld     = 4096 // facts of nameless sides, and of teammates of whose team nothing is known yet
 )
 
 // speakerOf finds out who wrote a line.

@@ -51,7 +51,7 @@ func (o *Observer) again() {
 	for o.retry {
 		o.retry = false
 		held := o.held
-		o.held = nil
+		o.held, o.dropping = nil, false
 		for _, f := range held {
 			o.fact(f)
 		}
@@ -202,7 +202,7 @@ func (o *Observer) letters(m *mailLine) {
 		by.Member = o.sideMember(by.Agent)
 	}
 	switch {
-	case by.Agent != "" && by.Member == "", by.Member != "" && !o.here() && by.Team == "":
+	case by.Agent != "" && by.Member == "", by.Member != "" && o.waits(by):
 		o.hold(fact{Mail: m})
 		return
 	case by.Member == "" && !o.leads(by.Session, name), by.Member != "" && !o.joins(by, at):

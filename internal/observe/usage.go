@@ -6,6 +6,7 @@ import "cadre/internal/team"
 // program was started anew.
 type spent struct {
 	Member string              `json:"member,omitempty"`
+	Team   string              `json:"team,omitempty"`
 	Of     map[string]*running `json:"of"`     // by source
 	Before tokens              `json:"before"` // what of it was for a team before this one
 }
@@ -40,7 +41,7 @@ func (o *Observer) usage(name string, m *message, by speaker, at stamp) {
 		if len(o.spent) >= maxSessions {
 			return
 		}
-		one = &spent{Member: by.Member, Of: map[string]*running{}}
+		one = &spent{Member: by.Member, Team: by.Team, Of: map[string]*running{}}
 		o.spent[m.Session] = one
 	}
 	r := one.Of[name]
@@ -75,6 +76,14 @@ func (s *spent) most() (most tokens) {
 	return most
 }
 
+// pays reports whether the team pays for a session: its lead's, or a teammate's.
+func (o *Observer) pays(id string, one *spent) bool {
+	if one.Member == "" {
+		return o.leads(id, "")
+	}
+	return one.Team == "" || one.Team == o.epoch.Name
+}
+
 // account reports what the team's sessions have used beyond what its state says.
 func (o *Observer) account() {
 	if !o.unbilled || o.founding() {
@@ -83,7 +92,7 @@ func (o *Observer) account() {
 	o.unbilled = false
 	used := map[string]tokens{}
 	for id, one := range o.spent {
-		if one.Member == "" && !o.leads(id, "") {
+		if !o.pays(id, one) {
 			continue
 		}
 		who, most := first(one.Member, o.lead()), one.most()

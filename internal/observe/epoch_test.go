@@ -1,0 +1,212 @@
+package observe
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/team"
+
+	"pgregory.net/rapid"
+)
+
+var timestamps = regexp.MustCompile(`"timestamp\\?":\\?"([^"\\]+)`)
+
+// later is a recording as if another team had done the same, so much later, in sessions of its own.
+func later(lines [][]byte, by time.Duration) [][]byte {
+	another := strings.NewReplacer("b1a8c647", "c2b9d758", "e49217a6", "f5a32807", "1004d5cb", "2115e6dc", "toolu_", "toolu_2", `"uuid":"`, `"uuid":"2-`, `"parentUuid":"`, `"parentUuid":"2-`)
+	var all [][]byte
+	for _, line := range lines {
+		one := timestamps.ReplaceAllStringFunc(string(line), func(field string) string {
+			text := timestamps.FindStringSubmatch(field)[1]
+			at, err := time.Parse(time.RFC3339Nano, text)
+			if err != nil {
+				return field
+			}
+			return strings.Replace(field, text, at.Add(by).Format("2006-01-02T15:04:05.000Z"), 1)
+		})
+		all = append(all, []byte(another.Replace(one)))
+	}
+	return all
+}
+
+// TestTeamThatBeganLast: the transcripts of two teams lie in one folder, and neither says when it is over. However they are read, the later one is observed.
+func TestTeamThatBeganLast(t *testing.T) {
+	inputs := recordings["2.1.329 team in tmux"]
+	var old [][][]byte
+	for _, in := range inputs {
+		old = append(old, recorded(t, in.file))
+	}
+	files := map[time.Duration][][][]byte{}
+	want := ""
+	for _, after := range []time.Duration{10 * time.Second, 30 * 24 * time.Hour} { // while the other is at work, and when it is long gone
+		var all [][][]byte
+		alone := watch()
+		for i, lines := range old {
+			all = append(all, later(lines, after))
+			for _, line := range all[i] {
+				alone.see(fmt.Sprint("later ", i), line)
+			}
+		}
+		files[after], want = append(all, old...), alone.view()
+		if s := alone.State(); s == nil || s.Name != "session-c2b9d758" || len(s.Members) != 4 || len(s.Tasks) < 3 {
+			t.Fatalf("the later team alone is %s", want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		w := watch()
+		all := files[rapid.SampledFrom([]time.Duration{10 * time.Second, 30 * 24 * time.Hour}).Draw(t, "later by")]
+		at := make([]int, len(all))
+		left := rapid.Permutation([]int{0, 1, 2, 3, 4, 5}).Draw(t, "order")
+		for len(left) > 0 {
+			next := rapid.IntRange(0, len(left)-1).Draw(t, "file")
+			i := left[next]
+			n := min(rapid.IntRange(1, 400).Draw(t, "lines"), len(all[i])-at[i])
+			for _, line := range all[i][at[i] : at[i]+n] {
+				w.see(fmt.Sprint("file ", i), line)
+			}
+			if at[i] += n; at[i] == len(all[i]) {
+				left = slices.Delete(left, next, next+1)
+			}
+			if rapid.IntRange(0, 4).Draw(t, "ends") == 0 {
+				saved, err := w.Save()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if w.Observer, err = Restore(Options{}, saved, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got := w.view(); got != want {
+			t.Fatalf("observed is\n%s\nthe later team alone is\n%s", got, want)
+		}
+	})
+}
+
+func TestSuccession(t *testing.T) {
+	t.Run("a run of the agent after another, in one log", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.session = "55556666-7777" // the first one was killed, and deleted nothing
+		s.createTeam("gx")
+		s.want("gx/lead")
+		s.wantNames("created member:joined member:shutdown deleted created")
+		s.task("1", "B")
+		s.want("gx/lead #1:pending")
+	})
+	t.Run("of the same name", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.session = "55556666-7777"
+		s.createTeam("fx")
+		s.want("fx/lead")
+	})
+	t.Run("its deletion was not seen", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.Gap("lead", "the connection was down", s.now)
+		s.createTeam("gx")
+		s.want("gx/lead")
+	})
+	t.Run("each has its own id", func(t *testing.T) {
+		s := play(t)
+		ids := map[string]bool{}
+		for range 4 {
+			s.createTeam("fx")
+			ids[s.Team().Team().ID] = true
+			s.do("TeamDelete", obj{}, obj{"success": true})
+		}
+		if len(ids) != 4 {
+			t.Errorf("4 teams have the ids %v", ids)
+		}
+	})
+	t.Run("one that began before is told once", func(t *testing.T) {
+		o := New(Options{})
+		var warnings []string
+		show := func(source string, lines [][]byte) {
+			for i, line := range lines {
+				warnings = append(warnings, o.Line(source, line, epochMillis+team.Time(i)).Warnings...)
+			}
+		}
+		old := recorded(t, "2.1.329/tmux/transcript-lead.jsonl")
+		show("new", later(old, time.Hour))
+		show("old", old)
+		want := "team session-b1a8c647 began before session-c2b9d758, which is the one that is observed"
+		if n := strings.Count(strings.Join(warnings, "\n"), want); n != 1 || strings.Contains(strings.Join(warnings, "\n"), "whose creation") {
+			t.Errorf("it is told %d times: %q", n, warnings)
+		}
+	})
+	t.Run("what its sessions used before is not its own", func(t *testing.T) {
+		s := play(t)
+		used := func(cost float64) {
+			s.n++
+			s.line(obj{"type": "result", "session_id": s.session, "uuid": fmt.Sprint("r", s.n), "total_cost_usd": cost})
+		}
+		s.createTeam("fx")
+		used(1)
+		s.do("TeamDelete", obj{}, obj{"success": true})
+		s.createTeam("gx")
+		used(1.5)
+		if got := s.Team().Team().Usage.CostMicroUSD; got != 500_000 {
+			t.Errorf("the second team used %d", got)
+		}
+	})
+}
+
+// What waits for its team has a bound, and what is lost at it is said: once while it lasts.
+func TestTooMuchIsHeld(t *testing.T) {
+	s := play(t)
+	s.source, s.session = "alice", "99990000"
+	s.Introduce("alice", "", "alice")
+	gaps := 0
+	for i := range maxHeld + 10 {
+		s.use(fmt.Sprint("m", i), "SendMessage", obj{"type": "message", "recipient": "team-lead", "content": fmt.Sprint("word ", i)})
+		for _, text := range s.answer(fmt.Sprint("m", i), obj{"success": true}, "").Warnings {
+			if strings.Contains(text, "too much was said") {
+				gaps++
+			}
+		}
+	}
+	if c := s.Counts(); c.Dropped != 10 || c.Held != maxHeld || gaps != 1 || c.Gaps != 1 {
+		t.Errorf("%d dropped, %d held, told %d times, %d gaps", c.Dropped, c.Held, gaps, c.Gaps)
+	}
+	s.source, s.session = "lead", "11112222-3333"
+	s.createTeam("fx")
+	s.want("fx/lead alice:active")
+	if got := s.Team().MessageSeq(); got != maxHeld {
+		t.Errorf("%d messages", got)
+	}
+	if c := s.Counts(); c.Held != 0 {
+		t.Errorf("%d are still held", c.Held)
+	}
+}
+
+// Teammates of other teams, whose leads nobody reads, take no room from those of this one.
+func TestStrangersMakeRoom(t *testing.T) {
+	o := New(Options{})
+	for i, line := range recorded(t, "2.1.329/tmux/transcript-lead.jsonl") {
+		o.Line("lead", line, epochMillis+team.Time(i))
+	}
+	strangers := later(recorded(t, "2.1.329/tmux/transcript-alice.jsonl"), time.Hour)
+	for i := range maxHeld {
+		for _, line := range strangers {
+			o.Line("stranger", bytes.ReplaceAll(line, []byte("toolu_2"), fmt.Append(nil, "toolu_3x", i, "x")), epochMillis+team.Time(i))
+		}
+		if len(o.held) >= maxHeld {
+			break
+		}
+	}
+	if c := o.Counts(); c.Held != maxHeld || c.Dropped != 0 || c.Gaps != 0 {
+		t.Errorf("%+v", c)
+	}
+	if s := o.State(); s == nil || s.Name != "session-b1a8c647" {
+		t.Errorf("%+v", s)
+	}
+}
