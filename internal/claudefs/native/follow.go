@@ -79,6 +79,8 @@ const (
 	lookAgain     = 20 * time.Millisecond
 	// halfWritten is how long a file may be no JSON before it counts as damaged.
 	halfWritten = 500 * time.Millisecond
+	// sweeping is how long the folder of tasks must have lost nothing before what it lost counts as removed: a folder that goes loses its files one by one.
+	sweeping = 100 * time.Millisecond
 	// settled is how old a change must be for the file's time to tell it from a later one: clocks of file systems tick slowly.
 	settled = 2 * time.Second
 )
@@ -87,7 +89,7 @@ const (
 // only reads. What came and went between two looks, a few milliseconds apart, is not seen.
 func (t *Team) Follow(ctx context.Context) iter.Seq2[time.Time, Change] {
 	return func(yield func(time.Time, Change) bool) {
-		f := &follower{team: t, files: map[string]*file{}, tasks: map[string]Task{}, inboxes: map[string][]Entry{}}
+		f := newFollower(t)
 		wake := f.watch()
 		defer wake.close()
 		for {
@@ -129,8 +131,10 @@ type follower struct {
 	seen    bool
 	members []Member
 	tasks   map[string]Task
-	ids     []string // of the tasks that have a file, also one that cannot be read
-	swept   bool     // there is no folder of tasks
+	ids     []string        // of the tasks that have a file, also one that cannot be read
+	missing map[string]bool // of these, those whose file went
+	lost    time.Time       // when the last of them was missed
+	swept   bool            // there is no folder of tasks
 	inboxes map[string][]Entry
 
 	said  []Change
@@ -145,6 +149,10 @@ type file struct {
 	read  time.Time
 	since time.Time // since when it is no JSON; zero while it is
 	told  bool      // that it is damaged
+}
+
+func newFollower(t *Team) *follower {
+	return &follower{team: t, files: map[string]*file{}, tasks: map[string]Task{}, missing: map[string]bool{}, inboxes: map[string][]Entry{}}
 }
 
 func (f *follower) say(c Change) { f.said = append(f.said, c) }
@@ -260,6 +268,7 @@ func (f *follower) list() {
 		}
 		f.swept = true
 		clear(f.tasks)
+		clear(f.missing)
 		return
 	}
 	f.swept = false
@@ -283,13 +292,29 @@ func (f *follower) list() {
 		}
 		f.tasks[id] = task
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(f.tasks), byNumber) {
-		task := f.tasks[id]
-		if _, there := slices.BinarySearchFunc(ids, id, byNumber); !there {
-			f.say(&TaskRemoved{task})
-			delete(f.tasks, id)
+	f.removed(ids)
+}
+
+// removed tells which tasks have no file any more, once their folder stands still.
+func (f *follower) removed(ids []string) {
+	for id := range f.tasks {
+		_, there := slices.BinarySearchFunc(ids, id, byNumber)
+		switch {
+		case there:
+			delete(f.missing, id)
+		case !f.missing[id]:
+			f.missing[id], f.lost = true, time.Now()
 		}
 	}
+	if len(f.missing) > 0 && time.Since(f.lost) < sweeping {
+		f.again = true
+		return
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(f.missing), byNumber) {
+		f.say(&TaskRemoved{f.tasks[id]})
+		delete(f.tasks, id)
+	}
+	clear(f.missing)
 }
 
 func (f *follower) mail() {

@@ -194,7 +194,7 @@ func TestRecordings(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					f = &follower{team: tm, files: map[string]*file{}, tasks: map[string]Task{}, inboxes: map[string][]Entry{}}
+					f = newFollower(tm)
 				}
 				if dir, file := filepath.Split(s.Path); strings.HasSuffix(dir, f.team.Name+"/inboxes/") && strings.HasSuffix(file, ".json") {
 					var entries []Entry
@@ -203,6 +203,7 @@ func TestRecordings(t *testing.T) {
 						in[strings.TrimSuffix(file, ".json")+" "+e.Key()] = true
 					}
 				}
+				f.lost = time.Time{} // between two changes was time enough
 				f.look()
 				for _, c := range f.said {
 					if err := v.take(c); err != nil {
@@ -268,6 +269,50 @@ func TestWhole(t *testing.T) {
 	}
 	if waiting, ok := whole.Waiting["bob"]; ok {
 		t.Errorf("for bob there wait %+v", waiting)
+	}
+}
+
+// TestSweeping: a folder of tasks goes file by file, and whoever looks in between takes nobody for having deleted a task. One that was deleted is told when the folder stands still.
+func TestSweeping(t *testing.T) {
+	tm, _ := newTeam(t)
+	for range 3 {
+		if _, err := tm.CreateTask(soon(t), Task{Subject: "s", Status: "pending"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := newFollower(tm)
+	said := func() (words []string) {
+		f.said = nil
+		f.look()
+		for _, c := range f.said {
+			words = append(words, strings.TrimPrefix(fmt.Sprintf("%T", c), "*native."))
+		}
+		return words
+	}
+	said()
+	if err := tm.DeleteTask(soon(t), "2"); err != nil {
+		t.Fatal(err)
+	}
+	if words := said(); len(words) > 0 || !f.again {
+		t.Errorf("just now it tells %v, and looks again: %t", words, f.again)
+	}
+	f.lost = f.lost.Add(-sweeping)
+	if words := said(); !slices.Equal(words, []string{"TaskRemoved"}) {
+		t.Errorf("later it tells %v", words)
+	}
+	for _, id := range []string{"1", "3"} {
+		if err := os.Remove(tm.task(id)); err != nil {
+			t.Fatal(err)
+		}
+		if words := said(); len(words) > 0 {
+			t.Errorf("while the folder goes it tells %v", words)
+		}
+	}
+	if err := os.RemoveAll(tm.tasks); err != nil {
+		t.Fatal(err)
+	}
+	if words := said(); !slices.Equal(words, []string{"TasksSwept"}) {
+		t.Errorf("in the end it tells %v", words)
 	}
 }
 

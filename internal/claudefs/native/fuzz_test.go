@@ -66,7 +66,7 @@ func FuzzFiles(f *testing.F) {
 			Parse(e.Text)
 		}
 		same("settle nothing that is there", tm.inbox("ann"), errors.Join(err, tm.Settle(ctx, "ann", "nobody's key")))
-		fo := &follower{team: tm, files: map[string]*file{}, tasks: map[string]Task{}, inboxes: map[string][]Entry{}}
+		fo := newFollower(tm)
 		fo.look()
 		if left, _ := filepath.Glob(filepath.Join(dir, "*", "demo", "*.lock")); len(left) > 0 {
 			t.Errorf("left are %v", left)
