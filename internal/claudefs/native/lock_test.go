@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -216,4 +217,29 @@ func TestLostLock(t *testing.T) {
 		t.Errorf("the lock of somebody else is gone: %v", err)
 	}
 	other.unlock()
+}
+
+// Whoever waits for a file to be whole keeps nobody from making it so: others want its lock for that.
+func TestLockOfHalfWritten(t *testing.T) {
+	team, _ := newTeam(t, "ann")
+	ctx := soon(t)
+	file := team.inbox("ann")
+	write(t, file, `[{"from":"x`)
+	sent := make(chan error, 1)
+	go func() { sent <- team.Send(ctx, "ann", Entry{From: Lead, Text: "hello"}) }()
+	for _, err := os.Stat(file + ".lock"); err != nil; _, err = os.Stat(file + ".lock") {
+		if ctx.Err() != nil {
+			t.Fatal("nobody takes the lock")
+		}
+		runtime.Gosched()
+	}
+	lock, err := lockFile(ctx, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, "[]")
+	lock.unlock()
+	if err := <-sent; err != nil {
+		t.Errorf("it was made whole, and yet: %v", err)
+	}
 }

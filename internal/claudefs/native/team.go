@@ -104,23 +104,33 @@ const (
 
 // read reads a file whole.
 func read(ctx context.Context, path string, into any) error {
+	return patiently(ctx, func() error { return readOnce(path, into) })
+}
+
+func readOnce(path string, into any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return &DamagedError{path, err}
+	}
+	return nil
+}
+
+// patiently has something tried again for as long as it finds a file half written.
+func patiently(ctx context.Context, try func() error) error {
 	for n := 0; ; n++ {
-		data, err := os.ReadFile(path)
-		if err != nil {
+		err := try()
+		if _, damaged := errors.AsType[*DamagedError](err); !damaged || n == rereads {
 			return err
-		}
-		if err = json.Unmarshal(data, into); err == nil {
-			return nil
-		}
-		if n == rereads {
-			return &DamagedError{path, err}
 		}
 		again := time.NewTimer(rereadPause)
 		select {
 		case <-again.C:
 		case <-ctx.Done():
 			again.Stop()
-			return &DamagedError{path, err}
+			return err
 		}
 	}
 }
@@ -141,14 +151,18 @@ func replace(path string, data []byte) error {
 }
 
 // edit reads a file, has it changed and replaces it, under its lock. A file that is missing is left to change: then into is as it was given. What change
-// returns false for is not written.
+// returns false for is not written. The lock is not held while a file that is half written is waited for: others would give up meanwhile.
 func edit(ctx context.Context, path string, into any, change func(there bool) (bool, error)) error {
+	return patiently(ctx, func() error { return editOnce(ctx, path, into, change) })
+}
+
+func editOnce(ctx context.Context, path string, into any, change func(there bool) (bool, error)) error {
 	lock, err := lockFile(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer lock.unlock()
-	err = read(ctx, path, into)
+	err = readOnce(path, into)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
