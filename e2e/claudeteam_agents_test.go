@@ -102,10 +102,10 @@ func (l *lodge) members() (names []string) {
 	return names
 }
 
-func (l *lodge) glob(pattern string) []string {
-	found, err := filepath.Glob(filepath.Join(l.root, pattern))
+func (s *studio) glob(pattern string) []string {
+	found, err := filepath.Glob(filepath.Join(s.root, pattern))
 	if err != nil {
-		l.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	return found
 }
@@ -351,7 +351,7 @@ func TestPlanOfTeammate(t *testing.T) {
 }
 
 // TestInteractiveTeammate: a team of ours has a Claude Code at a terminal as its teammate. It is given a task, asks for a permission that the lead's user gives, has its mail once,
-// and ends with its terminal and its files when it is shut down.
+// goes on after its host was killed with all that it knew, and ends with its terminal and its files when it is shut down.
 func TestInteractiveTeammate(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -388,9 +388,20 @@ func TestInteractiveTeammate(t *testing.T) {
 	if n := requests[len(requests)-1].Count("what is the port?"); n != 1 {
 		t.Errorf("it has its mail %d times:\n%s", n, s.model.Story())
 	}
+	s.goesDown()
+	left := s.glob(".claude/teams/cadre-*")
+	if len(left) != 1 {
+		t.Errorf("its host left %v", left)
+	}
+	s.must("send", "inter", "--to", "bob", "which file was it?")
+	s.start("resume", "inter")
+	s.model.WaitFor(t, "what it was told before", func(r *agenttest.Request) bool {
+		return r.Count("what is the port?") == 1 && r.Count("which file was it?") == 1
+	})
+	s.waitFor("it sits in its team again", func() bool { return slices.Equal(s.glob(".claude/teams/cadre-*"), left) })
 	s.must("shutdown", "inter", "bob", "--deadline", "1s")
 	s.waitFor("its terminal is closed", func() bool { return len(s.pids("tmux")) == 0 && len(s.pids("--agent-name")) == 0 })
-	if left, _ := filepath.Glob(filepath.Join(s.root, ".claude/teams/cadre-*")); len(left) > 0 {
+	if left := s.glob(".claude/teams/cadre-*"); len(left) > 0 {
 		t.Errorf("left are %v", left)
 	}
 }

@@ -12,6 +12,18 @@ import (
 	"cadre/internal/team"
 )
 
+// goesDown ends the machine: all that runs in the world is killed, the tools of agents with it.
+func (s *studio) goesDown() {
+	for len(s.processes()) > 0 {
+		for _, p := range s.processes() {
+			pid, _, _ := strings.Cut(p, " ")
+			if n, err := strconv.Atoi(pid); err == nil {
+				syscall.Kill(n, syscall.SIGKILL)
+			}
+		}
+	}
+}
+
 // A machine goes down with a team of agents in the middle of its work: the lead, its teammates, and what their tools run. One command brings all of them
 // back, by their own resume, each with what it knew, with its task and with its mail.
 func TestResumeOfAgents(t *testing.T) {
@@ -46,14 +58,7 @@ func TestResumeOfAgents(t *testing.T) {
 	s.waitFor("both are in the middle of it", func() bool { return has(s.dir, "began-ann") && has(s.dir, "began-bob") })
 	s.must("send", "demo", "--to", "bob", "the port is 4711")
 	s.must("send", "demo", "--to", "lead", "mind the tests")
-	for len(s.processes()) > 0 {
-		for _, p := range s.processes() {
-			pid, _, _ := strings.Cut(p, " ")
-			if n, err := strconv.Atoi(pid); err == nil {
-				syscall.Kill(n, syscall.SIGKILL)
-			}
-		}
-	}
+	s.goesDown()
 	s.waitFor("it is dormant", func() bool { return s.state() == "dormant" })
 	before := len(s.model.Requests())
 	r := s.cadre("resume", "demo")

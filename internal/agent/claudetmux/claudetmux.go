@@ -4,17 +4,19 @@
 // # A session
 //
 //	a team with one member ──▶ tmux ──▶ claude --agent-name … --team-name … ──▶ Started
-//	Give      ──▶ its inbox                        its transcript has the words  ──▶ Received, and what it says and does
+//	Give      ──▶ its inbox, or between two tools  its transcript has the words  ──▶ Received, and what it says and does
 //	Answer    ──▶ its inbox                        the lead's inbox: a question  ──▶ PermissionAsked, PlanProposed
 //	Interrupt ──▶ Escape                                             it is idle  ──▶ TurnEnded
 //	Stop      ──▶ the terminal is closed           the terminal closes           ──▶ Ended
+//
+// A session of a host that died goes on where its transcript ends. Its team has its name, so that the files that are left of that are found and removed.
 //
 // The terminal has a tmux server of its own, which is a child like any other: nothing of it outlives its host. To go there: tmux -S SOCKET attach, with the
 // socket that the command line of the server shows.
 //
 // # What is different from claude
 //
-//   - A working agent gets a prompt when its turn has ended: no way into such a session is sooner.
+//   - A working agent gets a prompt by a hook that runs when some of its tools have, and a long one, or one that interrupts, when its turn has ended.
 //   - Its tools are not asked about before they run, but where it asks itself: what rests on the team's rules, approval of plans and delegate mode, is refused for it.
 //   - Its permission mode is that of its start, until a person changes it at its terminal.
 //   - What it has to be asked at its start, such as whether a folder is trusted, waits for a person at its terminal.
@@ -54,7 +56,7 @@ const (
 	color     = "blue"
 )
 
-// Start starts a session. It begins anew: an interactive session that is gone is not resumed.
+// Start starts a session.
 func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.Session, error) {
 	if spec.Program == "" {
 		spec.Program = a.program()
@@ -65,11 +67,24 @@ func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.
 		}
 	}
 	env := environment(spec)
-	session := newUUID()
-	name := "cadre-" + session[:8]
-	prompt, mode := "", spec.Access.Mode
+	h, started := &history{claude: folder(env), session: newUUID()}, agent.Started{}
+	if isID(spec.Resume) {
+		if left, err := native.Open(h.claude, teamOf(spec.Resume)); err == nil { // of a host that died
+			left.Remove()
+		}
+		past := &history{claude: h.claude, session: spec.Resume}
+		if seen, ok := past.past(spec.Carries); ok {
+			h, started.Seen, started.Resumed = past, seen, true
+		}
+	}
+	started.Session = h.session
+	between, err := newBetween(spec.Scratch)
+	if err != nil {
+		return nil, err
+	}
+	name, prompt, mode := teamOf(h.session), "", spec.Access.Mode
 	joined := time.Now().UnixMilli()
-	t, err := native.Found(folder(env), claudefs.Config{Name: name, Description: "a session of " + spec.Member + " in team " + spec.Team + " of cadre", CreatedAt: joined,
+	t, err := native.Found(h.claude, claudefs.Config{Name: name, Description: "a session of " + spec.Member + " in team " + spec.Team + " of cadre", CreatedAt: joined,
 		LeadAgentID: native.Lead + "@" + name, LeadSessionID: newUUID(), Members: []native.Member{
 			{AgentID: native.Lead + "@" + name, Name: native.Lead, AgentType: native.Lead, JoinedAt: joined, TmuxPaneID: "leader", Cwd: spec.Dir, Subscriptions: []string{}, BackendType: "in-process"},
 			{AgentID: spec.Member + "@" + name, Name: spec.Member, AgentType: "general-purpose", Model: &spec.Model, Prompt: &prompt, Color: color, JoinedAt: joined, TmuxPaneID: "%0", Cwd: spec.Dir,
@@ -77,8 +92,8 @@ func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.
 	if err != nil {
 		return nil, err
 	}
-	s := newSession(spec, t, session, folder(env))
-	if err := s.launch(ctx, env, commandLine(spec, name, session)); err != nil {
+	s := newSession(spec, t, started, h, between)
+	if err := s.launch(ctx, env, commandLine(spec, name, started, between.settings())); err != nil {
 		t.Remove()
 		return nil, err
 	}
@@ -101,9 +116,13 @@ func (a Agent) Probe(ctx context.Context) agent.Probe {
 }
 
 // commandLine is the program and its arguments.
-func commandLine(spec agent.Spec, team, session string) []string {
+func commandLine(spec agent.Spec, team string, started agent.Started, settings string) []string {
+	session := "--session-id"
+	if started.Resumed {
+		session = "--resume"
+	}
 	args := []string{spec.Program, "--agent-id", spec.Member + "@" + team, "--agent-name", spec.Member, "--team-name", team, "--agent-color", color, "--agent-type", "general-purpose",
-		"--parent-session-id", session, "--session-id", session, "--append-system-prompt", spec.Instructions}
+		"--parent-session-id", started.Session, session, started.Session, "--settings", settings, "--append-system-prompt", spec.Instructions}
 	switch spec.Access.Mode {
 	case bypass:
 		args = append(args, "--dangerously-skip-permissions")
@@ -126,7 +145,8 @@ func commandLine(spec agent.Spec, team, session string) []string {
 
 // environment is what the program runs in.
 func environment(spec agent.Spec) []string {
-	return append(append(os.Environ(), spec.Env...), "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDECODE=", "CLAUDE_CODE_TEAMMATE_COMMAND=", "TMUX=", "TERM=xterm-256color")
+	return append(append(os.Environ(), spec.Env...), "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDECODE=", "CLAUDE_CODE_TEAMMATE_COMMAND=", "TMUX=", "TERM=xterm-256color",
+		"CLAUDE_CODE_RESUME_THRESHOLD_MINUTES=5000000") // it would ask a person whether to go on with a long session that is older
 }
 
 // folder is Claude Code's in an environment.
@@ -144,6 +164,12 @@ func folder(env []string) string {
 	}
 	return filepath.Join(home, ".claude")
 }
+
+// teamOf is the name of the team in which a session is.
+func teamOf(session string) string { return "cadre-" + session[:8] }
+
+// isID reports whether a word may be the id of a session.
+func isID(s string) bool { return len(s) == 36 && strings.Trim(s, "0123456789abcdef-") == "" }
 
 // newUUID is a random one, version 4.
 func newUUID() string {

@@ -90,6 +90,99 @@ func TestConversation(t *testing.T) {
 	}
 }
 
+// What comes while its tools run it has when they have, in the same turn and once; what is too long for that, in its next one.
+func TestBetweenTools(t *testing.T) {
+	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn {
+		switch {
+		case r.Has("the third"):
+			return agenttest.Say("I have all.")
+		case r.Has("the second"):
+			return agenttest.Say("I have two.")
+		case r.Has("the first"):
+			return agenttest.Use("Bash", map[string]any{"command": "touch works; until [ -e go ]; do sleep 0.05; done", "description": "wait"})
+		}
+		return agenttest.Say("Hm.")
+	})
+	b.Spec.Access.Mode = "bypassPermissions"
+	b.Spec.Scratch = filepath.Join(b.World.Home, "it's a folder")
+	r := b.Start()
+	r.Tell("1", "the first")
+	agenttest.Next[agent.ToolStarted](r)
+	r.Prompt(agenttest.Mail("2", 1, "and <b>this</b> is", "the second"))
+	r.Tell("3", "the third"+strings.Repeat(" and more", 2000))
+	if err := os.WriteFile(filepath.Join(b.World.Dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.Got("2")
+	if u := agenttest.Next[agent.TurnEnded](r); u.Text != "I have two." {
+		t.Errorf("its turn ended with %+v", u)
+	}
+	r.Got("3")
+	if u := agenttest.Next[agent.TurnEnded](r); u.Text != "I have all." || u.GoesOn {
+		t.Errorf("its next turn ended with %+v", u)
+	}
+	last := model.Requests()[len(model.Requests())-1]
+	for _, words := range []string{"the second", "the third", `ref="2-`} {
+		if n := last.Count(words); n != 1 {
+			t.Errorf("it has %q %d times", words, n)
+		}
+	}
+	if got := agenttest.Said[agent.Received](r); len(got) != 3 {
+		t.Errorf("received were %v", got)
+	}
+}
+
+// A session whose host died goes on with what it was told, and knows which messages that were. What its host left of its team is gone.
+func TestResume(t *testing.T) {
+	b, model := bench(t, func(r *agenttest.Request) agenttest.Turn { return agenttest.Say("I have it.") })
+	b.Spec.Access.Mode = "bypassPermissions"
+	r := b.Start()
+	first := agenttest.Next[agent.Started](r)
+	r.Prompt(agenttest.Mail("1", 7, "the port is 4711"))
+	agenttest.Next[agent.TurnEnded](r)
+	teams, err := filepath.Glob(filepath.Join(b.World.Home, ".claude", "teams", "cadre-*"))
+	if err != nil || len(teams) != 1 {
+		t.Fatal(teams, err)
+	}
+	config, err := os.ReadFile(filepath.Join(teams[0], "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.End()
+	// As a host that was killed leaves it, with a message that its agent did not get.
+	if err := os.MkdirAll(filepath.Join(teams[0], "inboxes"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"config.json": string(config), "inboxes/ann.json": `[{"from":"team-lead","text":"too late","timestamp":"2026-01-01T00:00:00.000Z","read":false}]`} {
+		if err := os.WriteFile(filepath.Join(teams[0], name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Spec.Resume = first.Session
+	again := b.Start()
+	if s := agenttest.Next[agent.Started](again); !s.Resumed || s.Session != first.Session || fmt.Sprint(s.Seen) != "[7]" {
+		t.Errorf("it goes on as %+v", s)
+	}
+	again.Tell("2", "and the host?")
+	again.Got("2")
+	if u := agenttest.Next[agent.TurnEnded](again); u.Text != "I have it." {
+		t.Errorf("its turn ended with %+v", u)
+	}
+	last := model.Requests()[len(model.Requests())-1]
+	if !last.Has("the port is 4711") || !last.Has("and the host?") || last.Has("too late") {
+		t.Errorf("it was told:\n%s", model.Story())
+	}
+	if n := len(agenttest.Said[agent.Text](again)); n != 1 {
+		t.Errorf("it said %d texts again", n)
+	}
+	again.End()
+	b.Spec.Resume = "00000000-0000-4000-8000-000000000000" // of which there is nothing
+	fresh := b.Start()
+	if s := agenttest.Next[agent.Started](fresh); s.Resumed || s.Session == b.Spec.Resume {
+		t.Errorf("it began as %+v", s)
+	}
+}
+
 // What it may not do by itself it asks for, and does it or not.
 func TestPermission(t *testing.T) {
 	b, _ := bench(t, func(r *agenttest.Request) agenttest.Turn {

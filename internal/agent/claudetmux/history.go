@@ -40,8 +40,9 @@ type entry struct {
 		Usage   usage           `json:"usage"`
 	} `json:"message"`
 	Attachment struct {
-		Type   string          `json:"type"`
-		Prompt json.RawMessage `json:"prompt"`
+		Type    string          `json:"type"`
+		Prompt  json.RawMessage `json:"prompt"`
+		Content json.RawMessage `json:"content"` // of a hook's: a list of texts
 	} `json:"attachment"`
 }
 
@@ -56,14 +57,38 @@ type block struct {
 	Content   json.RawMessage `json:"content"`
 }
 
-// fresh are the lines that were written whole since the last look.
-func (h *history) fresh() (all []entry) {
+// find looks for the file, once it is there.
+func (h *history) find() bool {
 	if h.path == "" {
 		found, _ := filepath.Glob(filepath.Join(h.claude, "projects", "*", h.session+".jsonl"))
 		if len(found) == 0 {
-			return nil
+			return false
 		}
 		h.path = found[0]
+	}
+	return true
+}
+
+// past reads what there is of a session that is to be resumed, and returns the messages that it was told. ok is false where nothing was said to it.
+func (h *history) past(carries func(string) []int64) (seen []int64, ok bool) {
+	for _, e := range h.fresh() {
+		for _, text := range append(e.told(), e.results()...) {
+			ok = true
+			if carries != nil {
+				seen = append(seen, carries(text)...)
+			}
+		}
+	}
+	h.last = ""
+	clear(h.spent)
+	slices.Sort(seen)
+	return slices.Compact(seen), ok
+}
+
+// fresh are the lines that were written whole since the last look.
+func (h *history) fresh() (all []entry) {
+	if !h.find() {
+		return nil
 	}
 	f, err := os.Open(h.path)
 	if err != nil {
@@ -149,6 +174,20 @@ func (e *entry) told() (texts []string) {
 		}
 	case e.Type == "attachment" && e.Attachment.Type == "queued_command":
 		texts = append(texts, textOf(e.Attachment.Prompt))
+	case e.Type == "attachment" && e.Attachment.Type == "hook_additional_context":
+		json.Unmarshal(e.Attachment.Content, &texts)
+	}
+	return texts
+}
+
+// results are what its tools said.
+func (e *entry) results() (texts []string) {
+	if e.Type == "user" {
+		for _, b := range blocksOf(e.Message.Content) {
+			if b.Type == "tool_result" {
+				texts = append(texts, textOf(b.Content))
+			}
+		}
 	}
 	return texts
 }

@@ -18,27 +18,31 @@ import (
 type session struct {
 	spec    agent.Spec
 	team    *native.Team
-	id      string
 	tmux    []string // begins every command of tmux
 	env     []string
 	child   *proc.Child // the server of tmux, which ends with the program
 	words   proc.Capture
 	updates chan agent.Update
 	history *history
+	started agent.Started
 	stop    context.CancelFunc // ends over
 	over    context.Context    // ends when the session is to, and with the program
 	wake    chan struct{}
 
 	mu      sync.Mutex
 	given   []agent.Prompt  // in order, that the program has not shown to have
+	between *between        // for some of them
+	aside   map[string]bool // these, which never were in the inbox
 	taken   map[string]bool // prompts that were out of the inbox when a turn ended; the reader's alone
 	told    bool            // something was given
 	stopped bool
-	working bool // the reader's alone
+	working bool            // changed by the reader alone
+	tools   map[string]bool // that run; the reader's alone
 }
 
-func newSession(spec agent.Spec, t *native.Team, id, claude string) *session {
-	s := &session{spec: spec, team: t, id: id, updates: make(chan agent.Update, 64), history: &history{claude: claude, session: id}, wake: make(chan struct{}, 1)}
+func newSession(spec agent.Spec, t *native.Team, started agent.Started, h *history, b *between) *session {
+	s := &session{spec: spec, team: t, started: started, updates: make(chan agent.Update, 64), history: h, wake: make(chan struct{}, 1), between: b,
+		aside: map[string]bool{}, tools: map[string]bool{}}
 	s.over, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -47,16 +51,20 @@ func (s *session) Updates() <-chan agent.Update { return s.updates }
 
 var errOver = errors.New("the session is over")
 
-// Give puts a prompt into the inbox.
+// Give puts a prompt into the inbox, or before an agent that works where it finds it between two tools.
 func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	if s.over.Err() != nil {
 		return errOver
 	}
 	s.mu.Lock()
 	s.given, s.told = append(s.given, p), true
+	aside := s.working && !p.Urgent && s.between.put(p)
+	s.aside[p.ID] = aside
 	s.mu.Unlock()
-	err := s.team.Send(ctx, s.spec.Member, native.Entry{From: native.Lead, Text: p.Text})
-	if err != nil {
+	if aside {
+		return nil
+	}
+	if err := s.post(ctx, p); err != nil {
 		s.take(func(one agent.Prompt) bool { return one.ID == p.ID })
 		return err
 	}
@@ -65,6 +73,11 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	}
 	s.look()
 	return nil
+}
+
+// post puts a prompt into the inbox, for the next turn.
+func (s *session) post(ctx context.Context, p agent.Prompt) error {
+	return s.team.Send(ctx, s.spec.Member, native.Entry{From: native.Lead, Text: p.Text})
 }
 
 // look has the reader look at the transcript.
@@ -83,6 +96,7 @@ func (s *session) take(which func(agent.Prompt) bool) (taken []agent.Prompt) {
 	for _, p := range s.given {
 		if which(p) {
 			taken = append(taken, p)
+			delete(s.aside, p.ID)
 		} else {
 			rest = append(rest, p)
 		}
@@ -141,7 +155,7 @@ func (s *session) run() {
 		<-s.child.Done()
 		s.stop()
 	})
-	s.say(agent.Started{Session: s.id})
+	s.say(s.started)
 	tick := time.NewTicker(lookTime)
 	defer tick.Stop()
 	for {
@@ -160,6 +174,7 @@ func (s *session) run() {
 			continue
 		case <-every:
 			s.read()
+			s.hurry()
 			continue
 		case <-s.child.Done():
 		}
@@ -193,10 +208,11 @@ func (s *session) read() {
 		}
 		for _, u := range e.says() {
 			s.begin()
+			s.note(u)
 			s.say(u)
 		}
 		if e.interrupted() { // of which it gives no notice
-			s.working = false
+			s.rest()
 			s.say(agent.TurnEnded{Interrupted: true, GoesOn: s.waits()})
 		}
 	}
@@ -204,9 +220,66 @@ func (s *session) read() {
 
 // begin says that a turn runs, once.
 func (s *session) begin() {
-	if !s.working {
-		s.working = true
+	s.mu.Lock()
+	began := !s.working
+	s.working = true
+	s.mu.Unlock()
+	if began {
 		s.say(agent.TurnStarted{})
+	}
+}
+
+// note keeps count of the tools that run.
+func (s *session) note(u agent.Update) {
+	switch u := u.(type) {
+	case agent.ToolStarted:
+		s.tools[u.ID] = true
+	case agent.ToolFinished:
+		delete(s.tools, u.ID)
+	}
+}
+
+// rest takes note that no turn runs. What was for one and is not in it is for the next.
+func (s *session) rest() {
+	s.mu.Lock()
+	s.working = false
+	s.between.takeBack()
+	s.mu.Unlock()
+	clear(s.tools)
+	s.repost(func(agent.Prompt) bool { return true })
+}
+
+// hurry has what waits for the end of a tool come at the end of the turn where no tool runs, for who knows whether one will.
+func (s *session) hurry() {
+	s.mu.Lock()
+	var late []agent.Prompt
+	if len(s.tools) == 0 && s.between.overdue() {
+		late = s.between.takeBack()
+	}
+	s.mu.Unlock()
+	s.repost(func(p agent.Prompt) bool {
+		return slices.ContainsFunc(late, func(one agent.Prompt) bool { return one.ID == p.ID })
+	})
+}
+
+// repost puts prompts into the inbox that were not to go there.
+func (s *session) repost(which func(agent.Prompt) bool) {
+	s.mu.Lock()
+	var all []agent.Prompt
+	for _, p := range s.given {
+		if s.aside[p.ID] && which(p) {
+			all = append(all, p)
+			delete(s.aside, p.ID)
+		}
+	}
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(s.over, fileTime)
+	defer cancel()
+	for _, p := range all {
+		if s.post(ctx, p) != nil {
+			s.take(func(one agent.Prompt) bool { return one.ID == p.ID })
+			s.say(agent.NotTaken{ID: p.ID})
+		}
 	}
 }
 
@@ -236,11 +309,11 @@ func (s *session) idle(m *native.Idle) {
 	if !told || !s.working && m.Reason == "interrupted" {
 		return // of its start, or told already
 	}
-	for n := 0; n < flushes && m.Result != "" && strings.TrimSpace(s.history.last) != strings.TrimSpace(m.Result); n++ {
+	for n := 0; n < flushes && s.lags(m); n++ {
 		<-time.After(lookTime / 2)
 		s.read()
 	}
-	s.working = false
+	s.rest()
 	s.overtaken()
 	if used := s.history.used(); used != nil {
 		s.say(*used)
@@ -254,6 +327,16 @@ func (s *session) idle(m *native.Idle) {
 	}
 	end.GoesOn = s.waits()
 	s.say(end)
+}
+
+// lags reports whether the transcript may lack something of a turn that has ended: its last words, or what was taken between its tools.
+func (s *session) lags(m *native.Idle) bool {
+	if m.Result != "" {
+		return strings.TrimSpace(s.history.last) != strings.TrimSpace(m.Result)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.given, func(p agent.Prompt) bool { return s.aside[p.ID] })
 }
 
 // overtaken says of prompts that were out of the inbox a turn ago that they were received, although the transcript has no such words: what was taken in

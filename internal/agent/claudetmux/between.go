@@ -1,0 +1,83 @@
+package claudetmux
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cadre/internal/agent"
+)
+
+// between holds what a working agent is to be told between two of its tools: in a file that a hook of the program takes when some of its tools have run. A file
+// is taken by renaming it, so the hook has it or we have, and never both.
+type between struct {
+	path    string
+	waiting []agent.Prompt // in the file, unless the hook took it
+	since   time.Time      // when it was last written
+}
+
+const (
+	// mostBetween is how much a hook may say at once: what is longer the program shows as the beginning of a file.
+	mostBetween = 8 << 10
+	// patience is how long something waits for a tool when none runs: the agent may not work any more, though it is not known yet.
+	patience = 10 * time.Second
+	// hookScript takes the file. Of a subagent's tools, whose context is another one, it makes nothing.
+	hookScript = `grep -c '"agent_id":' >/dev/null || { mv -- $ $.taken && cat -- $.taken; } 2>/dev/null; exit 0`
+)
+
+func newBetween(scratch string) (*between, error) {
+	return &between{path: filepath.Join(scratch, "mail.json")}, os.MkdirAll(scratch, 0o700)
+}
+
+// settings tell the program of the hook.
+func (b *between) settings() string {
+	quoted := "'" + strings.ReplaceAll(b.path, "'", `'\''`) + "'"
+	hook := map[string]any{"type": "command", "command": strings.ReplaceAll(hookScript, "$", quoted)}
+	data, _ := json.Marshal(map[string]any{"hooks": map[string]any{"PostToolBatch": []any{map[string]any{"hooks": []any{hook}}}}})
+	return string(data)
+}
+
+// put adds a prompt to what the hook will take; false is said of one that has to go another way.
+func (b *between) put(p agent.Prompt) bool {
+	before := b.takeBack()
+	if b.write(append(before, p)) {
+		return true
+	}
+	b.write(before)
+	return false
+}
+
+func (b *between) write(all []agent.Prompt) bool {
+	if len(all) == 0 {
+		return false
+	}
+	var texts []string
+	for _, p := range all {
+		texts = append(texts, p.Text)
+	}
+	text := strings.Join(texts, "\n\n")
+	data, err := json.Marshal(map[string]any{"hookSpecificOutput": map[string]string{"hookEventName": "PostToolBatch", "additionalContext": text}})
+	if len(text) > mostBetween || err != nil {
+		return false
+	}
+	if os.WriteFile(b.path+".new", data, 0o600) != nil || os.Rename(b.path+".new", b.path) != nil {
+		return false
+	}
+	b.waiting, b.since = all, time.Now()
+	return true
+}
+
+// takeBack returns what the hook has not taken, which it does not get any more.
+func (b *between) takeBack() []agent.Prompt {
+	all := b.waiting
+	b.waiting = nil
+	if len(all) == 0 || os.Rename(b.path, b.path+".back") != nil {
+		return nil
+	}
+	return all
+}
+
+// overdue reports whether something has waited for longer than patience.
+func (b *between) overdue() bool { return len(b.waiting) > 0 && time.Since(b.since) > patience }
