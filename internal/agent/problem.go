@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"cadre/internal/pattern"
 )
 
 // KindOf tells what helps from the HTTP status of a failure, 0 where the protocol gives none, and else from the words for it. The words may be anybody's: a number
@@ -16,16 +18,16 @@ func KindOf(status int, words string) ProblemKind {
 		return ProblemModel
 	}
 	if status == 0 {
-		for _, found := range numbered.FindAllStringSubmatch(words, -1) {
+		for _, found := range numbered().FindAllStringSubmatch(words, -1) {
 			n, err := strconv.Atoi(found[1])
 			if kind := byStatus[n]; err == nil && kind != "" {
 				return kind
 			}
 		}
 	}
-	said := spaces.ReplaceAllString(strings.ToLower(words), " ")
+	said := spaces().ReplaceAllString(strings.ToLower(words), " ")
 	for _, k := range byWords {
-		if k.words.MatchString(said) {
+		if k.words().MatchString(said) {
 			return k.kind
 		}
 	}
@@ -37,18 +39,18 @@ var byStatus = map[int]ProblemKind{401: ProblemLogin, 402: ProblemLogin, 403: Pr
 
 var (
 	// numbered is a status in words: at their beginning, or after a word for it.
-	numbered = regexp.MustCompile(`(?i)(?:^\W*|(?:\b|_)(?:http(?:/\d(?:\.\d)?)?|error|code|status(?:[ _]?code)?)\W{1,4})([1-5]\d\d)\b`)
-	spaces   = regexp.MustCompile(`[\s_-]+`)
+	numbered = pattern.Lazy(`(?i)(?:^\W*|(?:\b|_)(?:http(?:/\d(?:\.\d)?)?|error|code|status(?:[ _]?code)?)\W{1,4})([1-5]\d\d)\b`)
+	spaces   = pattern.Lazy(`[\s_-]+`)
 	byWords  = []struct {
 		kind  ProblemKind
-		words *regexp.Regexp
+		words func() *regexp.Regexp
 	}{
-		{ProblemContext, regexp.MustCompile(`\bcontext (window|length|limit)\b|\b(prompt|input)( is)? too long\b|\btoken limit\b|\bmaximum number of tokens\b`)},
-		{ProblemLogin, regexp.MustCompile(`\bunauthorized\b|\bunauthenticated\b|\bnot authenticated\b|\bauthentication (required|failed|error|needed)\b|\b(failed|fail|cannot|could not|unable) to authenticate\b|` +
+		{ProblemContext, pattern.Lazy(`\bcontext (window|length|limit)\b|\b(prompt|input)( is)? too long\b|\btoken limit\b|\bmaximum number of tokens\b`)},
+		{ProblemLogin, pattern.Lazy(`\bunauthorized\b|\bunauthenticated\b|\bnot authenticated\b|\bauthentication (required|failed|error|needed)\b|\b(failed|fail|cannot|could not|unable) to authenticate\b|` +
 			`\bauth(entication)? method\b|\b(invalid|incorrect|missing|no|expired|unknown|specify|set|provide)( \w+){0,3} api key\b|\bapi key\b.{0,20}\b(not|invalid|missing|expired|required|unknown|must)\b|` +
 			`\bplease (log ?in|authenticate)\b|\bnot logged in\b|\b(must|need to|have to|to) log in\b|\blog in (first|again)\b|/login\b|\b(auth|codex) login\b|\blogin (is )?(required|expired)\b|\bcredit balance\b|` +
 			`\bmissing environment variable\b`)},
-		{ProblemLimit, regexp.MustCompile(`\brate limit(ed|s|ing)?\b|\btoo many requests\b|\bquota\b|\bresource exhausted\b|\boverloaded\b|\b(usage|session|weekly) limit\b`)},
+		{ProblemLimit, pattern.Lazy(`\brate limit(ed|s|ing)?\b|\btoo many requests\b|\bquota\b|\bresource exhausted\b|\boverloaded\b|\b(usage|session|weekly) limit\b`)},
 	}
 )
 

@@ -35,7 +35,7 @@ var rooms = []room{
 		"a regular expression that costs nothing until it is used is of use to any room, and needs none"},
 	{"hook", []string{"pattern", "proc"},
 		"a hook is a command with an event on its stdin; what a team is it learns from the event alone"},
-	{"agent", []string{"proc", "team"},
+	{"agent", []string{"pattern", "proc", "team"},
 		"the contract of a session: what a member is, and the children it may have"},
 	{"agent/claude", []string{"agent", "mcpserver", "proc", "team"},
 		"a driver knows its contract, and serves the tools that it is given as its program wants them"},
