@@ -34,7 +34,7 @@ func BenchmarkOpen(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := team.DecodeSnapshot(s.Seq, string(s.Data)); err != nil {
+		if _, err := team.DecodeSnapshot(s.Seq, s.Data); err != nil {
 			b.Fatal(err)
 		}
 		j.Close()

@@ -85,7 +85,7 @@ func Open(ctx context.Context, j journal.Journal, opts Options) (*Desk, error) {
 	snapshot, err := j.Snapshot(ctx)
 	if err == nil {
 		d.snapshotSize = len(snapshot.Data)
-		d.state, err = team.DecodeSnapshot(snapshot.Seq, string(snapshot.Data))
+		d.state, err = team.DecodeSnapshot(snapshot.Seq, snapshot.Data)
 		if err != nil && !errors.Is(err, team.ErrNewer) {
 			// The history has everything that the snapshot has.
 			d.log(fmt.Sprintf("the snapshot is passed over: %v", err))
@@ -284,15 +284,15 @@ func (d *Desk) snapshot(ctx context.Context) {
 	if !d.journal.SnapshotDue(d.snapshotSize) {
 		return
 	}
-	err := d.journal.SaveSnapshot(ctx, func() journal.Snapshot {
+	err := d.journal.SaveSnapshot(ctx, func() (int64, []byte) {
 		if !d.journal.SnapshotDue(d.snapshotSize) { // another process has just saved one
-			return journal.Snapshot{}
+			return 0, nil
 		}
 		d.mu.RLock()
 		defer d.mu.RUnlock()
-		s := journal.Snapshot{Seq: d.state.Seq(), Data: team.AppendSnapshot(make([]byte, 0, d.snapshotSize+d.snapshotSize/8), d.state)}
-		d.snapshotSize = len(s.Data)
-		return s
+		data := team.AppendSnapshot(make([]byte, 0, d.snapshotSize+d.snapshotSize/8), d.state)
+		d.snapshotSize = len(data)
+		return d.state.Seq(), data
 	})
 	if err != nil {
 		d.log(fmt.Sprintf("the snapshot was not saved: %v", err))

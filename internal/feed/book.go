@@ -252,9 +252,9 @@ func (b *Book) snapshot(ctx context.Context, s *team.State) error {
 	if b.journal == nil || s.Team().ID != b.team || s.Seq() != b.seq || !b.journal.SnapshotDue(b.length) {
 		return nil
 	}
-	return b.journal.SaveSnapshot(ctx, func() journal.Snapshot {
+	return b.journal.SaveSnapshot(ctx, func() (int64, []byte) {
 		data := team.AppendSnapshot(nil, s)
 		b.length = len(data)
-		return journal.Snapshot{Seq: s.Seq(), Data: data}
+		return s.Seq(), data
 	})
 }

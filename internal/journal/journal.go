@@ -35,11 +35,11 @@ type Record struct {
 // first record.
 type Snapshot struct {
 	Seq  int64
-	Data []byte
+	Data string // a text, because the state that is read from it keeps parts of it
 }
 
-// Taken returns s: its method value is what [Journal.SaveSnapshot] takes where the snapshot is there already.
-func (s Snapshot) Taken() Snapshot { return s }
+// Taken returns the parts of s: its method value is what [Journal.SaveSnapshot] takes where the snapshot is there already.
+func (s Snapshot) Taken() (seq int64, data []byte) { return s.Seq, []byte(s.Data) }
 
 // Journal is one team's journal. Its methods may be called from any goroutine, and other processes may hold the same
 // journal at the same time.
@@ -68,10 +68,10 @@ type Journal interface {
 	// the snapshot the caller would write, in bytes; 0 takes it to be like the last one.
 	SnapshotDue(size int) bool
 
-	// SaveSnapshot calls take and keeps what it returns as the newest snapshot, durably and at once for every reader. While
-	// another process is saving one it does nothing, and does not call take; and one that is not newer than the journal's is dropped, all without an
-	// error: snapshots are a saving, not a fact.
-	SaveSnapshot(ctx context.Context, take func() Snapshot) error
+	// SaveSnapshot calls take and keeps what it returns, the state after the record seq, as the newest snapshot, durably and at once for every reader.
+	// While another process is saving one it does nothing, and does not call take; and one that is not newer than the journal's is dropped, all without
+	// an error: snapshots are a saving, not a fact.
+	SaveSnapshot(ctx context.Context, take func() (seq int64, data []byte)) error
 
 	// Close lets go of the journal's files. Calls that are under way end with an error.
 	Close() error

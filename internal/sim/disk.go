@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"cadre/internal/journal"
@@ -237,16 +236,16 @@ func (h *handle) SnapshotDue(int) bool {
 	return len(h.d.lines)-int(h.d.snapshot.Seq) >= 24
 }
 
-func (h *handle) SaveSnapshot(_ context.Context, take func() journal.Snapshot) error {
-	s := take()
+func (h *handle) SaveSnapshot(_ context.Context, take func() (int64, []byte)) error {
+	seq, data := take()
 	if err := h.step(); err != nil {
 		return err
 	}
 	if h.d.full > h.d.w.now {
 		return errFull
 	}
-	if s.Seq > h.d.snapshot.Seq && s.Seq <= int64(h.d.synced) {
-		h.d.snapshot = journal.Snapshot{Seq: s.Seq, Data: slices.Clone(s.Data)}
+	if seq > h.d.snapshot.Seq && seq <= int64(h.d.synced) {
+		h.d.snapshot = journal.Snapshot{Seq: seq, Data: string(data)}
 	}
 	return nil
 }

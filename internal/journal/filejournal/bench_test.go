@@ -121,7 +121,7 @@ func BenchmarkOpenMillion(b *testing.B) {
 func saveWithTail(b *testing.B, dir string, last int64, size int) int64 {
 	state, _ := json.Marshal(strings.Repeat("s", size))
 	j := open(b, dir, filejournal.Options{})
-	err := j.SaveSnapshot(context.Background(), journal.Snapshot{Seq: last, Data: state}.Taken)
+	err := j.SaveSnapshot(context.Background(), func() (int64, []byte) { return last, state })
 	for err == nil && !j.SnapshotDue(len(state)) {
 		last, err = journaltest.Add(context.Background(), j, last, record)
 	}

@@ -301,14 +301,13 @@ func (r run) after(d Disk, seq int64, path string) run {
 
 func (s *surveyed) readSnapshot() error {
 	path := filepath.Join(s.root, snapshotName)
-	file, err := readFile(s.disk, path)
+	h, _, v, bad, err := readSnapshot(s.disk, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	h, _, v, bad := parseSnapshot(file)
 	switch {
 	case v > 0:
 		return newer(path, v)

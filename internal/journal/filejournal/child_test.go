@@ -105,7 +105,7 @@ func (t task) append(j *filejournal.Journal) error {
 		}
 		fmt.Printf("%d %s\n", last, id(t.Name, n))
 		if n%4 == 3 {
-			if err := j.SaveSnapshot(ctx, journal.Snapshot{Seq: last, Data: fmt.Appendf(nil, `{"at":%d}`, last)}.Taken); err != nil {
+			if err := j.SaveSnapshot(ctx, journal.Snapshot{Seq: last, Data: fmt.Sprintf(`{"at":%d}`, last)}.Taken); err != nil {
 				return err
 			}
 		}

@@ -161,22 +161,6 @@ func pread(f File, b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// readFile returns all of a file.
-func readFile(d Disk, path string) ([]byte, error) {
-	f, err := d.Open(path, os.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	b := make([]byte, size)
-	n, err := pread(f, b, 0)
-	return b[:n], err
-}
-
 // whole returns what reads a file from its beginning.
 func whole(f File) io.Reader { return io.NewSectionReader(f, 0, 1<<62) }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"hash/crc32"
 	"strconv"
+	"strings"
 )
 
 // The longest data of one record, and so of a line, in bytes.
@@ -65,50 +66,77 @@ type frame struct {
 	rest []byte // between the checksum field and the closing brace
 }
 
+// What can be wrong with a line.
+const (
+	badStart  = "it does not start like a line of a journal"
+	badNumber = "it has no number"
+	badShape  = "it has no checksum or no end"
+	badDigits = "its checksum is not one"
+	badSum    = "its checksum does not match"
+)
+
 // parseLine reads a line without its newline. bad says what is wrong with it and is empty for a good one. It accepts
 // exactly what appendLine writes: 32 processes each parse every record, so it looks at fixed positions only.
 func parseLine(line []byte) (f frame, bad string) {
+	o, bad := parseOpening(line)
+	switch {
+	case bad != "":
+		return f, bad
+	case line[len(line)-1] != '}':
+		return f, badShape
+	case crc32.Update(crc32.Checksum(line[:o.field], castagnoli), castagnoli, line[o.body:]) != o.sum:
+		return f, badSum
+	}
+	return frame{key: o.key, n: o.n, rest: line[o.body : len(line)-1]}, ""
+}
+
+// opening is the beginning of a line up to and with its checksum field, which was not held against the line.
+type opening struct {
+	key   []byte
+	n     int64
+	field int // where the checksum field begins
+	body  int // and where what comes after it does
+	sum   uint32
+}
+
+// parseOpening reads the opening of a line from its beginning, of which more is there than the opening.
+func parseOpening(line []byte) (o opening, bad string) {
 	if len(line) < 2 || line[0] != '{' || line[1] != '"' {
-		return f, "it does not start like a line of a journal"
+		return o, badStart
 	}
 	end := bytes.IndexByte(line[2:min(len(line), 24)], '"')
 	if end < 0 {
-		return f, "it does not start like a line of a journal"
+		return o, badStart
 	}
-	f.key = line[2 : 2+end]
+	o.key = line[2 : 2+end]
 	at := 2 + end + 1
 	if at >= len(line) || line[at] != ':' {
-		return f, "it has no number"
+		return o, badNumber
 	}
 	at++
 	start := at
 	for at < len(line) && '0' <= line[at] && line[at] <= '9' && at-start < 18 {
-		f.n = f.n*10 + int64(line[at]-'0')
+		o.n = o.n*10 + int64(line[at]-'0')
 		at++
 	}
 	if at == start || (line[start] == '0' && at > start+1) {
-		return f, "it has no number"
+		return o, badNumber
 	}
-	body := at + len(crcField)
-	if len(line) <= body || string(line[at:at+len(crcOpen)]) != crcOpen || line[body-1] != '"' || line[len(line)-1] != '}' {
-		return f, "it has no checksum or no end"
+	o.field, o.body = at, at+len(crcField)
+	if len(line) <= o.body || string(line[at:at+len(crcOpen)]) != crcOpen || line[o.body-1] != '"' {
+		return o, badShape
 	}
-	var want uint32
-	for _, c := range line[at+len(crcOpen) : body-1] {
+	for _, c := range line[at+len(crcOpen) : o.body-1] {
 		switch {
 		case '0' <= c && c <= '9':
-			want = want<<4 | uint32(c-'0')
+			o.sum = o.sum<<4 | uint32(c-'0')
 		case 'a' <= c && c <= 'f':
-			want = want<<4 | uint32(c-'a'+10)
+			o.sum = o.sum<<4 | uint32(c-'a'+10)
 		default:
-			return f, "its checksum is not one"
+			return o, badDigits
 		}
 	}
-	if got := crc32.Update(crc32.Checksum(line[:at], castagnoli), castagnoli, line[body:]); got != want {
-		return f, "its checksum does not match"
-	}
-	f.rest = line[body : len(line)-1]
-	return f, ""
+	return o, ""
 }
 
 // data returns the record's data of a frame with the key "seq".
@@ -125,15 +153,15 @@ func appendInt(dst []byte, name string, n int64) []byte {
 }
 
 // cutInt reads what appendInt wrote.
-func cutInt(rest []byte, name string) (n int64, after []byte, ok bool) {
-	rest, ok = bytes.CutPrefix(rest, []byte(`,"`+name+`":`))
+func cutInt(rest, name string) (n int64, after string, ok bool) {
+	rest, ok = strings.CutPrefix(rest, `,"`+name+`":`)
 	if !ok {
-		return 0, nil, false
+		return 0, "", false
 	}
-	end := bytes.IndexByte(rest, ',')
+	end := strings.IndexByte(rest, ',')
 	if end < 0 {
 		end = len(rest)
 	}
-	n, err := strconv.ParseInt(string(rest[:end]), 10, 64)
+	n, err := strconv.ParseInt(rest[:end], 10, 64)
 	return n, rest[end:], err == nil
 }

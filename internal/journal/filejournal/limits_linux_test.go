@@ -56,7 +56,7 @@ func TestFullDisk(t *testing.T) {
 	if h, err := filejournal.Check(dir); err != nil || len(h.Problems)+len(h.Torn) > 0 || h.Last != int64(n) || h.Durable != h.Last {
 		t.Errorf("check: %+v, %v", h, err)
 	}
-	if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 1, Data: make([]byte, 1<<20)}.Taken); err == nil {
+	if err := j.SaveSnapshot(t.Context(), func() (int64, []byte) { return 1, make([]byte, 1<<20) }); err == nil {
 		t.Error("a snapshot was saved on a full disk")
 	}
 	if err := os.Remove(ballast); err != nil {
@@ -78,7 +78,7 @@ func TestReadOnlyMount(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := open(t, dir, filejournal.Options{})
-	if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 1, Data: []byte(`1`)}.Taken); err != nil {
+	if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 1, Data: `1`}.Taken); err != nil {
 		t.Fatal(err)
 	}
 	j.Close()

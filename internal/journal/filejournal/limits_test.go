@@ -81,7 +81,7 @@ func TestGone(t *testing.T) {
 			if _, err := journaltest.Add(t.Context(), j, 1, `2`); !errors.Is(err, journal.ErrGone) {
 				t.Errorf("append: %v", err)
 			}
-			if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 1, Data: []byte(`1`)}.Taken); !errors.Is(err, journal.ErrGone) {
+			if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 1, Data: `1`}.Taken); !errors.Is(err, journal.ErrGone) {
 				t.Errorf("save: %v", err)
 			}
 		})
@@ -150,7 +150,7 @@ func checkReadOnly(t *testing.T, dir string, want int) {
 	if j.SnapshotDue(1) {
 		t.Error("a snapshot is due that cannot be saved")
 	}
-	if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 2, Data: []byte(`2`)}.Taken); err == nil {
+	if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 2, Data: `2`}.Taken); err == nil {
 		t.Error("a snapshot was saved")
 	}
 	if err := j.Wait(t.Context(), 0); err != nil {
@@ -164,7 +164,7 @@ func TestPermissions(t *testing.T) {
 		t.Skip("rights do not bind root; see TestReadOnlyMount")
 	}
 	dir := create(t, filejournal.Options{}, `1`, `2`)
-	if err := open(t, dir, filejournal.Options{}).SaveSnapshot(t.Context(), journal.Snapshot{Seq: 1, Data: []byte(`1`)}.Taken); err != nil {
+	if err := open(t, dir, filejournal.Options{}).SaveSnapshot(t.Context(), journal.Snapshot{Seq: 1, Data: `1`}.Taken); err != nil {
 		t.Fatal(err)
 	}
 	mode := func(folder, file os.FileMode) {

@@ -56,7 +56,7 @@ func TestMend(t *testing.T) {
 			old := open(t, dir, filejournal.Options{})
 			state := fmt.Sprintf(`{"at":%d}`, test.snapshot)
 			if test.snapshot > 0 {
-				if err := old.SaveSnapshot(t.Context(), journal.Snapshot{Seq: test.snapshot, Data: []byte(state)}.Taken); err != nil {
+				if err := old.SaveSnapshot(t.Context(), journal.Snapshot{Seq: test.snapshot, Data: state}.Taken); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -87,7 +87,7 @@ func TestMend(t *testing.T) {
 			}
 			j := open(t, dir, filejournal.Options{SegmentSize: 80})
 			s, err := j.Snapshot(t.Context())
-			if err != nil || s.Seq != test.snapshot || (s.Seq > 0 && string(s.Data) != state) {
+			if err != nil || s.Seq != test.snapshot || (s.Seq > 0 && s.Data != state) {
 				t.Errorf("snapshot: %d %s, %v", s.Seq, s.Data, err)
 			}
 			for n := range int64(4) { // enough to rotate
@@ -117,7 +117,7 @@ func TestMendTwice(t *testing.T) {
 	for _, seq := range []int{2, 8} {
 		dir := create(t, filejournal.Options{SegmentSize: 80}, numbered(9)...)
 		j := open(t, dir, filejournal.Options{})
-		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 6, Data: []byte(`6`)}.Taken); err != nil {
+		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: 6, Data: `6`}.Taken); err != nil {
 			t.Fatal(err)
 		}
 		spoil(t, dir, 4)

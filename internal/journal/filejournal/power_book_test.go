@@ -92,7 +92,7 @@ func (b *book) read(j *filejournal.Journal, fromSnapshot bool) (ids []string, er
 	}
 	start := int64(0)
 	if fromSnapshot && s.Seq > 0 {
-		ids, start = strings.Fields(strings.Trim(string(s.Data), `"`)), s.Seq
+		ids, start = strings.Fields(strings.Trim(s.Data, `"`)), s.Seq
 	}
 	for r, err := range j.Read(ctx, start) {
 		if err != nil {
@@ -109,7 +109,7 @@ func (b *book) read(j *filejournal.Journal, fromSnapshot bool) (ids []string, er
 		err = fmt.Errorf("the snapshot is the state after %d, and one after %d was said to be durable", s.Seq, saved)
 	case s.Seq > int64(len(ids)):
 		err = fmt.Errorf("the snapshot is the state after %d of %d records", s.Seq, len(ids))
-	case s.Seq > 0 && string(s.Data) != string(state(ids[:s.Seq])):
+	case s.Seq > 0 && s.Data != string(state(ids[:s.Seq])):
 		err = fmt.Errorf("the snapshot is %s, and the history %s", s.Data, state(ids[:s.Seq]))
 	}
 	return ids, err

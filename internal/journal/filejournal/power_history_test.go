@@ -408,7 +408,7 @@ func (a *actor) read(fromSnapshot bool) bool {
 func (a *actor) save() bool {
 	a.saved = false
 	ids := a.ids
-	err := a.j.SaveSnapshot(context.Background(), journal.Snapshot{Seq: int64(len(ids)), Data: state(ids)}.Taken)
+	err := a.j.SaveSnapshot(context.Background(), func() (int64, []byte) { return int64(len(ids)), state(ids) })
 	if err == nil && a.saved {
 		a.h.book.snapshot = max(a.h.book.snapshot, int64(len(ids)))
 		a.h.fail(a.h.book.keep(ids))

@@ -45,7 +45,7 @@ func newSpoiled(t *testing.T, seed uint64) *spoiled {
 		}
 	}
 	if s.snapshot > 0 {
-		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: s.snapshot, Data: fmt.Appendf(nil, "%d", s.snapshot)}.Taken); err != nil {
+		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: s.snapshot, Data: fmt.Sprintf("%d", s.snapshot)}.Taken); err != nil {
 			t.Fatal(err)
 		}
 	}

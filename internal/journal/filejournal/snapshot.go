@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"cadre/internal/journal"
 )
@@ -37,38 +39,80 @@ func appendSnapshot(dst []byte, h snapshotHead, data []byte) []byte {
 	return appendLine(dst, keySnapshot, version, rest, dataField, data)
 }
 
-// parseSnapshot reads a whole state.json. newer is the version of one that this package does not know.
-func parseSnapshot(file []byte) (h snapshotHead, data []byte, newer int64, bad string) {
-	line, ok := bytes.CutSuffix(file, []byte{'\n'})
-	if !ok {
-		return h, nil, 0, "it has no end"
+// headSize is more than the longest beginning of a state.json, up to its data.
+const headSize = 256
+
+// readSnapshot reads the line that is a whole state.json. bad says what is wrong with it, and newer is the version of one that this package does not know.
+func readSnapshot(d Disk, path string) (h snapshotHead, data string, newer int64, bad string, err error) {
+	f, err := d.Open(path, os.O_RDONLY)
+	if err != nil {
+		return h, "", 0, "", err
 	}
-	f, bad := parseLine(line)
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return h, "", 0, "", err
+	}
+	var head [headSize]byte
+	n, err := pread(f, head[:], 0)
+	if err != nil {
+		return h, "", 0, "", err
+	}
+	o, bad := parseOpening(head[:n])
+	if bad != "" {
+		return h, "", 0, bad, nil
+	}
+	rest, bad, err := readRest(f, size, o, head[:o.field])
 	switch {
-	case bad != "":
-		return h, nil, 0, bad
-	case string(f.key) != keySnapshot:
-		return h, nil, 0, "it is not a snapshot"
-	case f.n > version:
-		return h, nil, f.n, ""
+	case err != nil || bad != "":
+		return h, "", 0, bad, err
+	case string(o.key) != keySnapshot:
+		return h, "", 0, "it is not a snapshot", nil
+	case o.n > version:
+		return h, "", o.n, "", nil
 	}
-	h, rest, ok := parseSnapshotHead(f.rest)
+	h, rest, ok := parseSnapshotHead(rest)
 	if ok {
-		data, ok = bytes.CutPrefix(rest, dataField)
+		data, ok = strings.CutPrefix(rest, dataOpen)
 	}
 	if !ok {
-		return h, nil, 0, "its fields are not those of a snapshot"
+		return h, "", 0, "its fields are not those of a snapshot", nil
 	}
-	return h, data, 0, ""
+	return h, data, 0, "", nil
 }
 
-func parseSnapshotHead(rest []byte) (h snapshotHead, after []byte, ok bool) {
+// readRest reads what comes after the opening of the only line of a file, and holds it against the checksum. It is by far the most that a command reads,
+// and memory that is touched for the first time costs more than reading: so it goes in pieces through the checksum into the text that is kept.
+func readRest(f File, size int64, o opening, before []byte) (rest, bad string, err error) {
+	var text strings.Builder
+	text.Grow(int(size) - o.body)
+	sum := crc32.New(castagnoli)
+	sum.Write(before)
+	line := io.NewSectionReader(f, int64(o.body), size-int64(len("\n"))-int64(o.body))
+	if _, err := io.Copy(io.MultiWriter(&text, sum), line); err != nil {
+		return "", "", err
+	}
+	var end [1]byte
+	if _, err := pread(f, end[:], size-int64(len(end))); err != nil {
+		return "", "", err
+	}
+	rest, ok := strings.CutSuffix(text.String(), "}")
+	switch {
+	case !ok || end[0] != '\n':
+		return "", badShape, nil
+	case sum.Sum32() != o.sum:
+		return "", badSum, nil
+	}
+	return rest, "", nil
+}
+
+func parseSnapshotHead(rest string) (h snapshotHead, after string, ok bool) {
 	for _, field := range []struct {
 		name string
 		to   *int64
 	}{{"seq", &h.seq}, {"segment", &h.first}, {"at", &h.at}, {"line", &h.line}} {
 		if *field.to, rest, ok = cutInt(rest, field.name); !ok {
-			return h, nil, false
+			return h, "", false
 		}
 	}
 	return h, rest, true
@@ -84,7 +128,7 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 		return journal.Snapshot{}, err
 	}
 	path := filepath.Join(j.root, snapshotName)
-	file, err := readFile(j.disk, path)
+	h, data, v, bad, err := readSnapshot(j.disk, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		j.setSaved(savedSnapshot{})
 		return journal.Snapshot{}, nil
@@ -92,7 +136,6 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	if err != nil {
 		return journal.Snapshot{}, err
 	}
-	h, data, v, bad := parseSnapshot(file)
 	if v > 0 {
 		return journal.Snapshot{}, newer(path, v)
 	}
@@ -106,7 +149,7 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 		return journal.Snapshot{}, err
 	}
 	j.remember(place)
-	j.setSaved(savedSnapshot{place: place, size: int64(len(file))})
+	j.setSaved(savedSnapshot{place: place, size: int64(len(data))})
 	return journal.Snapshot{Seq: h.seq, Data: data}, nil
 }
 
@@ -228,9 +271,9 @@ func (j *Journal) readHead() (h snapshotHead, size int64, ok bool) {
 	if size, err = f.Size(); err != nil {
 		return h, 0, false
 	}
-	var buf [256]byte
-	n, _ := pread(f, buf[:], 0)
-	_, rest, ok := bytes.Cut(buf[:n], []byte(crcOpen))
+	var head [headSize]byte
+	n, _ := pread(f, head[:], 0)
+	_, rest, ok := strings.Cut(string(head[:n]), crcOpen)
 	if !ok || len(rest) < 9 {
 		return h, 0, false
 	}
@@ -239,7 +282,7 @@ func (j *Journal) readHead() (h snapshotHead, size int64, ok bool) {
 }
 
 // SaveSnapshot implements [journal.Journal].
-func (j *Journal) SaveSnapshot(ctx context.Context, take func() journal.Snapshot) error {
+func (j *Journal) SaveSnapshot(ctx context.Context, take func() (int64, []byte)) error {
 	if err := j.enter(); err != nil {
 		return err
 	}
@@ -258,14 +301,14 @@ func (j *Journal) SaveSnapshot(ctx context.Context, take func() journal.Snapshot
 	if err := j.gone(); err != nil {
 		return err
 	}
-	s := take()
+	seq, data := take()
 	j.mu.Lock()
 	bad := j.saved.bad
 	j.mu.Unlock()
-	if h, _, ok := j.readHead(); s.Seq == 0 || ok && !bad && h.seq >= s.Seq {
+	if h, _, ok := j.readHead(); seq == 0 || ok && !bad && h.seq >= seq {
 		return nil
 	}
-	w, err := j.walkTo(s.Seq)
+	w, err := j.walkTo(seq)
 	if err != nil {
 		return fmt.Errorf("save a snapshot: %w", err)
 	}
@@ -273,7 +316,6 @@ func (j *Journal) SaveSnapshot(ctx context.Context, take func() journal.Snapshot
 	if err := j.commit(ctx, w.seg, w.cur); err != nil {
 		return err
 	}
-	data := s.Data
 	if bytes.IndexByte(data, '\n') >= 0 {
 		var b bytes.Buffer
 		if err := json.Compact(&b, data); err != nil {
@@ -281,7 +323,7 @@ func (j *Journal) SaveSnapshot(ctx context.Context, take func() journal.Snapshot
 		}
 		data = b.Bytes()
 	}
-	h := snapshotHead{seq: s.Seq, first: w.cur.first, at: w.cur.at, line: int64(w.cur.line)}
+	h := snapshotHead{seq: seq, first: w.cur.first, at: w.cur.at, line: int64(w.cur.line)}
 	err = replaceFile(j.disk, j.root, snapshotName, func(out io.Writer) error {
 		_, err := out.Write(appendSnapshot(make([]byte, 0, len(data)+256), h, data))
 		return err

@@ -96,7 +96,7 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	if j.s.gone {
 		return journal.Snapshot{}, journal.ErrGone
 	}
-	return journal.Snapshot{Seq: j.s.snapshot.Seq, Data: bytes.Clone(j.s.snapshot.Data)}, nil
+	return j.s.snapshot, nil
 }
 
 // after returns the records after a seq, the seq of the last, and a channel that is closed when there are more.
@@ -205,24 +205,24 @@ func (j *Journal) SnapshotDue(size int) bool {
 }
 
 // SaveSnapshot implements [journal.Journal].
-func (j *Journal) SaveSnapshot(ctx context.Context, take func() journal.Snapshot) error {
+func (j *Journal) SaveSnapshot(ctx context.Context, take func() (int64, []byte)) error {
 	if err := j.ended(ctx); err != nil {
 		return err
 	}
-	s := take()
+	seq, data := take()
 	j.s.mu.Lock()
 	defer j.s.mu.Unlock()
 	switch last := int64(len(j.s.records)); {
 	case j.s.gone:
 		return journal.ErrGone
-	case s.Seq > last:
-		return fmt.Errorf("save a snapshot: the journal of %s ends with record %d, and the snapshot is of the state after %d", j.s.team, last, s.Seq)
-	case s.Seq <= j.s.snapshot.Seq:
+	case seq > last:
+		return fmt.Errorf("save a snapshot: the journal of %s ends with record %d, and the snapshot is of the state after %d", j.s.team, last, seq)
+	case seq <= j.s.snapshot.Seq:
 		return nil
 	}
-	j.s.snapshot = journal.Snapshot{Seq: s.Seq, Data: bytes.Clone(s.Data)}
+	j.s.snapshot = journal.Snapshot{Seq: seq, Data: string(data)}
 	j.s.pending = 0
-	for _, r := range j.s.records[s.Seq:] {
+	for _, r := range j.s.records[seq:] {
 		j.s.pending += len(r)
 	}
 	return nil
