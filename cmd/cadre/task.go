@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -111,16 +112,13 @@ func (a *app) taskList() *cobra.Command {
 			defer d.Close()
 			d.View(func(s *team.State) {
 				tasks := s.Tasks()
-				if claimable {
+				switch {
+				case claimable:
 					tasks = slices.Values(s.Claimable(owner))
+				case status != "" || owner != "":
+					tasks = only(tasks, team.TaskStatus(status), owner)
 				}
-				err = a.printTasks(s, func(yield func(team.Task) bool) {
-					for t := range tasks {
-						if wanted := claimable || (status == "" || t.Status == team.TaskStatus(status)) && (owner == "" || t.Owner == owner); wanted && !yield(t) {
-							return
-						}
-					}
-				})
+				err = a.printTasks(s, tasks)
 			})
 			return err
 		},
@@ -131,14 +129,23 @@ func (a *app) taskList() *cobra.Command {
 	return c
 }
 
+// only are the tasks in that state and of that owner; "" stands for any.
+func only(tasks iter.Seq[team.Task], status team.TaskStatus, owner string) iter.Seq[team.Task] {
+	return func(yield func(team.Task) bool) {
+		for t := range tasks {
+			if (status == "" || t.Status == status) && (owner == "" || t.Owner == owner) && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
 // printTasks prints a list that may be long, without holding it a second time.
 func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
-	all := s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed)
 	if a.json {
-		const guess = 350 // bytes of a task
-		_, err := a.out.Write(append(team.AppendTasks(make([]byte, 0, guess*(all+1)), tasks), '\n'))
-		return err
+		return errors.Join(team.WriteTasks(a.out, tasks), said("")(a.out))
 	}
+	all := s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed)
 	bills := s.Team().Usage != (team.Usage{})
 	row := func(id, status, owner, priority, tokens, cost, subject string) []string {
 		if bills {

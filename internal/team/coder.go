@@ -141,31 +141,14 @@ func (c *coder) index() int {
 // field moves to the value of key and reports whether there is one. zero says, for writing, that the value is to be left out.
 func (c *coder) field(key string, zero bool) bool {
 	switch {
-	case c.mode == reading && c.byName == nil:
-		return c.nextIs(key)
-	case c.mode == reading:
-		at, ok := c.byName[key]
-		if ok = ok && c.err == nil; ok {
-			c.pos = at
-		}
-		return ok
+	case c.mode == writing:
+		return !zero && c.begin(key)
 	case c.mode == cleaning:
 		return true
-	case zero:
-		return false
+	case c.byName != nil:
+		return c.named(key)
 	}
-	if !c.first {
-		c.out = append(c.out, ',')
-	}
-	c.first = false
-	c.out = append(c.out, '"')
-	c.out = append(c.out, key...)
-	c.out = append(c.out, '"', ':')
-	return true
-}
-
-// nextIs moves over the key if it is the next one of the object. After an error nothing is next.
-func (c *coder) nextIs(key string) bool {
+	// Is it the next one of the object? Most fields of most objects are not, and a call would cost as much as this look. After an error nothing is next.
 	p := c.pos
 	if !c.first {
 		if p >= len(c.in) || c.in[p] != ',' {
@@ -179,6 +162,27 @@ func (c *coder) nextIs(key string) bool {
 	}
 	c.pos = n + 3
 	c.first = false
+	return true
+}
+
+// named moves to the value of the key where the fields come in any order.
+func (c *coder) named(key string) bool {
+	at, ok := c.byName[key]
+	if ok = ok && c.err == nil; ok {
+		c.pos = at
+	}
+	return ok
+}
+
+// begin writes the key, for which there is a value.
+func (c *coder) begin(key string) bool {
+	if !c.first {
+		c.out = append(c.out, ',')
+	}
+	c.first = false
+	c.out = append(c.out, '"')
+	c.out = append(c.out, key...)
+	c.out = append(c.out, '"', ':')
 	return true
 }
 
@@ -383,9 +387,10 @@ func list[T any](c *coder, key string, v *[]T, one func(*T)) {
 				c.fail("expected a comma")
 				return
 			}
-			var zero T
-			*v = append(*v, zero)
-			one(&(*v)[len(*v)-1])
+			n := len(*v)
+			*v = slices.Grow(*v, 1)[:n+1]
+			clear((*v)[n:])
+			one(&(*v)[n])
 		}
 		if len(*v) == 0 {
 			*v = nil

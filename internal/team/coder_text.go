@@ -189,13 +189,21 @@ func (c *coder) skip(depth int) {
 
 const hexDigits = "0123456789abcdef"
 
+// plain are the bytes that stand for themselves in a JSON string.
+var plain = func() (p [256]bool) {
+	for b := ' '; b < utf8.RuneSelf; b++ {
+		p[b] = b != '"' && b != '\\'
+	}
+	return p
+}()
+
 // appendText appends s as a JSON string, valid UTF-8 whatever s is.
 func appendText(out []byte, s string) []byte {
 	out = append(out, '"')
 	from := 0
 	for i := 0; i < len(s); {
 		b := s[i]
-		if b >= ' ' && b < utf8.RuneSelf && b != '"' && b != '\\' {
+		if plain[b] {
 			i++
 			continue
 		}

@@ -1,6 +1,9 @@
 package team
 
-import "iter"
+import (
+	"io"
+	"iter"
+)
 
 // How the parts of the state are written as JSON: in snapshots, in events that carry them whole, and, with what is
 // derived added, for people and programs. The names are the vocabulary of docs/ARCHITECTURE.md.
@@ -222,17 +225,28 @@ func (m Member) MarshalJSON() ([]byte, error) { return encode(&m, true, nil), ni
 // MarshalJSON writes the task as one JSON object; blocked lists the open tasks that it waits for.
 func (t Task) MarshalJSON() ([]byte, error) { return encode(&t, true, nil), nil }
 
-// AppendTasks appends the tasks to buf as one JSON array, as encoding/json would write them, without its detour for each element.
-func AppendTasks(buf []byte, tasks iter.Seq[Task]) []byte {
-	buf = append(buf, '[')
-	empty := len(buf)
-	for t := range tasks {
-		if len(buf) > empty {
-			buf = append(buf, ',')
+// WriteTasks writes the tasks as one JSON array, as encoding/json would write them. A list may be long, so it goes through one buffer, and each task
+// through one place.
+func WriteTasks(w io.Writer, tasks iter.Seq[Task]) error {
+	const piece = 64 << 10
+	c := coder{mode: writing, view: true, out: append(make([]byte, 0, piece+piece/4), '[')}
+	var t Task
+	first := true
+	for t = range tasks {
+		if !first {
+			c.out = append(c.out, ',')
 		}
-		buf = encode(&t, true, buf)
+		first = false
+		c.object(&t)
+		if len(c.out) >= piece {
+			if _, err := w.Write(c.out); err != nil {
+				return err
+			}
+			c.out = c.out[:0]
+		}
 	}
-	return append(buf, ']')
+	_, err := w.Write(append(c.out, ']'))
+	return err
 }
 
 // MarshalJSON writes the message as one JSON object.

@@ -47,8 +47,10 @@ func (s *State) reindex(i int) {
 
 func (s *State) reready(i int) {
 	t := &s.tasks[i]
+	ready := t.Status == Pending && t.blockers == 0 && !t.GivenUp()
+	at := priorityIndex(t.Priority)
 	for p := range s.ready {
-		s.ready[p].set(i, p == priorityIndex(t.Priority) && t.Status == Pending && t.blockers == 0 && !t.GivenUp())
+		s.ready[p].set(i, ready && p == at)
 	}
 }
 

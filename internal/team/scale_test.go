@@ -2,6 +2,7 @@ package team
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -184,12 +185,13 @@ func TestWhatReadersHoldStays(t *testing.T) {
 	}
 }
 
-func TestAppendTasksIsWhatMarshalWrites(t *testing.T) {
+func TestWriteTasksWritesWhatMarshalDoes(t *testing.T) {
 	b := newBusy(t)
 	for i := range 4 {
 		want, err := json.Marshal(append([]Task{}, slices.Collect(b.Tasks())...))
-		if got := AppendTasks(nil, b.Tasks()); err != nil || string(got) != string(want) {
-			t.Errorf("%d tasks are written as\n%s\nand by encoding/json as\n%s", i, got, want)
+		var got strings.Builder
+		if err := errors.Join(err, WriteTasks(&got, b.Tasks())); err != nil || got.String() != string(want) {
+			t.Errorf("%d tasks are written as\n%s\nand by encoding/json as\n%s, %v", i, &got, want, err)
 		}
 		b.do("lead", &CreateTask{Subject: "ä \"x\"", BlockedBy: slices.Collect(func(yield func(string) bool) {
 			if i > 0 {

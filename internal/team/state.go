@@ -414,8 +414,8 @@ func (s *State) Tasks() iter.Seq[Task] {
 	}
 }
 
-func (s *State) show(t *Task) Task {
-	shown := *t
+func (s *State) show(t *Task) (shown Task) {
+	shown = *t
 	shown.open = s.blockersOf(t)
 	return shown
 }
