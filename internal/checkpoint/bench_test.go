@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"cadre/internal/git"
 	"cadre/internal/team"
 )
 
@@ -45,9 +46,10 @@ func BenchmarkCheckpoint(b *testing.B) {
 
 // bare commits the files by plumbing alone and returns the commit.
 func bare(b *testing.B, dir string, files map[string]string, parent string) string {
+	env := git.Local(os.Environ())
 	git := func(input string, args ...string) string {
 		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "core.fsync=committed"}, args...)...)
-		cmd.Env = environment(os.Environ())
+		cmd.Env = env
 		cmd.Stdin = strings.NewReader(input)
 		var errs bytes.Buffer
 		cmd.Stderr = &errs

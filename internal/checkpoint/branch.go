@@ -11,12 +11,13 @@ import (
 	"strings"
 	"sync"
 
+	"cadre/internal/git"
 	"cadre/internal/proc"
 )
 
 // branch keeps checkpoints as commits.
 type branch struct {
-	git  git
+	git  git.Runner
 	repo string // the folder that all its work trees have in common
 	name string // cadre/TEAM
 	dir  string // in the tree
@@ -27,7 +28,7 @@ type branch struct {
 }
 
 func newBranch(procs *proc.Register, repo repository, team string) *branch {
-	return &branch{git: git{procs, []string{"--git-dir=" + repo.dir}}, repo: repo.dir, name: "cadre/" + team, dir: ".claude/teams/" + team, null: strings.Repeat("0", repo.digits)}
+	return &branch{git: repo.runner(procs), repo: repo.dir, name: "cadre/" + team, dir: ".claude/teams/" + team, null: strings.Repeat("0", repo.digits)}
 }
 
 func (b *branch) place() string { return "the branch " + b.name + " of " + b.repo }
@@ -86,9 +87,8 @@ func (b *branch) objects(ctx context.Context, specs ...string) ([]*object, error
 	if len(specs) == 0 {
 		return nil, nil
 	}
-	out, err := b.git.run(ctx, []byte(strings.Join(specs, "\n")+"\n"), "cat-file", "--batch")
-	var refused *refusal
-	if errors.As(err, &refused) {
+	out, err := b.git.Run(ctx, []byte(strings.Join(specs, "\n")+"\n"), "cat-file", "--batch")
+	if _, ok := errors.AsType[*git.Refusal](err); ok {
 		return nil, &DamageError{b.place(), err.Error()}
 	} else if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (b *branch) objects(ctx context.Context, specs ...string) ([]*object, error
 // back before it is there: fast-import would look itself whether it may move the right one, but beside a running git gc it has been seen to
 // move it when it must not. update-ref looks while it holds the lock.
 func (b *branch) save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (string, error) {
-	b.once.Do(func() { b.author = b.identity(ctx) })
+	b.once.Do(func() { b.author = b.git.Author(ctx) })
 	var in bytes.Buffer
 	data := func(text []byte) {
 		fmt.Fprintf(&in, "data %d\n", len(text))
@@ -147,19 +147,20 @@ func (b *branch) save(ctx context.Context, on *tip, next *image, files map[strin
 		data(files[name])
 	}
 	fmt.Fprintf(&in, "get-mark :1\nreset %s@_\nfrom %s\n\ndone\n", b.ref(), b.null)
-	out, err := b.git.run(ctx, in.Bytes(), "fast-import", "--quiet", "--done", "--date-format=raw")
+	out, err := b.git.Run(ctx, in.Bytes(), "fast-import", "--quiet", "--done", "--date-format=raw")
 	id, old := strings.TrimSpace(string(out)), b.null
 	if on != nil {
 		old = on.id
 	}
 	if err == nil {
-		_, err = b.git.run(ctx, nil, "update-ref", "-m", "checkpoint", b.ref(), id, old)
+		_, err = b.git.Run(ctx, nil, "update-ref", "-m", "checkpoint", b.ref(), id, old)
 	}
-	var refused *refusal
+	_, locked := errors.AsType[*git.LockedError](err)
+	refused, ok := errors.AsType[*git.Refusal](err)
 	switch {
-	case errors.As(err, &refused) && strings.Contains(refused.words, "cannot create '"+b.ref()+"'"):
-		return "", fmt.Errorf("%w of %s: %s", ErrBlocked, b.place(), b.obstacle(refused.words))
-	case errors.As(err, &refused) && slices.ContainsFunc(collisions, func(words string) bool { return strings.Contains(refused.words, words) }):
+	case ok && strings.Contains(refused.Words, "cannot create '"+b.ref()+"'"):
+		return "", fmt.Errorf("%w of %s: %s", ErrBlocked, b.place(), b.obstacle(refused.Words))
+	case locked, ok && slices.ContainsFunc(collisions, func(words string) bool { return strings.Contains(refused.Words, words) }):
 		return "", fmt.Errorf("%w: %w", errMoved, err)
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", b.place(), err)
@@ -179,7 +180,7 @@ func (b *branch) obstacle(words string) string {
 
 // adopt makes the branch from the one that a remote had when it was fetched last.
 func (b *branch) adopt(ctx context.Context) error {
-	out, err := b.git.run(ctx, nil, "for-each-ref", "--format=%(objectname) %(refname:short)", "refs/remotes/*/"+b.name)
+	out, err := b.git.Run(ctx, nil, "for-each-ref", "--format=%(objectname) %(refname:short)", "refs/remotes/*/"+b.name)
 	if err != nil {
 		return err
 	}
@@ -194,24 +195,15 @@ func (b *branch) adopt(ctx context.Context) error {
 	if id == "" {
 		return nil
 	}
-	_, err = b.git.run(ctx, nil, "update-ref", "-m", "checkpoints from "+from, b.ref(), id, b.null)
+	_, err = b.git.Run(ctx, nil, "update-ref", "-m", "checkpoints from "+from, b.ref(), id, b.null)
 	return err
 }
 
-// collisions are what git says when somebody else writes at the same time: the branch moved, a lock is held, a folder was just swept away.
-var collisions = []string{"but expected", "reference already exists", "unable to resolve reference", ".lock': File exists", "unable to create temporary file"}
+// collisions are what git says when somebody else writes at the same time, besides that a lock is held: the branch moved, a folder was just swept away.
+var collisions = []string{"but expected", "reference already exists", "unable to resolve reference", "unable to create temporary file"}
 
 func message(i *image) string {
 	q := i.doc.Queue
 	return fmt.Sprintf("Checkpoint %d of team %s\n\nThe team is %s. Teammates: %d. Tasks: %d pending, %d in progress, %d completed.\n",
 		i.doc.Sequence, i.doc.TeamName, i.doc.Status, i.doc.TeammateCount, len(q.Pending), len(q.InProgress), q.Count)
-}
-
-// identity is the user's, as far as it was configured; git would make one up from the names of the user and the machine.
-func (b *branch) identity(ctx context.Context) string {
-	out, err := b.git.run(ctx, nil, "-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT")
-	if i := bytes.LastIndexByte(out, '>'); err == nil && i > 0 {
-		return string(out[:i+1])
-	}
-	return "cadre <cadre@localhost>"
 }

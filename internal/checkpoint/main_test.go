@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"cadre/internal/git"
 	"cadre/internal/proc"
 	"cadre/internal/team"
 )
@@ -172,7 +173,7 @@ func (l *lab) try(dir string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(l.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
-	cmd.Env = environment(os.Environ())
+	cmd.Env = git.Local(os.Environ())
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"cadre/internal/git"
 	"cadre/internal/proc"
 	"cadre/internal/team"
 )
@@ -128,8 +129,8 @@ func (w *work) kept(ctx context.Context, c team.Consolidation) error {
 	if c.Tree == "" {
 		return nil
 	}
-	_, err := w.repo.text(ctx, "cat-file", "-e", c.Tree)
-	if refused := (*refusal)(nil); errors.As(err, &refused) {
+	_, err := w.repo.Text(ctx, "cat-file", "-e", c.Tree)
+	if refused(err) {
 		return notReady("the tree that was staged is gone; consolidate again")
 	}
 	return err
@@ -150,7 +151,7 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check) 
 	running, givenUp := w.watch(limited, c)
 	defer givenUp()
 	out := proc.Capture{Head: team.MaxOutput / 4, Tail: team.MaxOutput / 2}
-	env := append(local(os.Environ()), "CADRE_TREE="+c.Tree, "CADRE_PARENT="+c.Parent)
+	env := append(git.Local(os.Environ()), "CADRE_TREE="+c.Tree, "CADRE_PARENT="+c.Parent)
 	if w.repo.top != "" {
 		env = append(env, "CADRE_INDEX="+w.index())
 	}

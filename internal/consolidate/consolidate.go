@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/coord"
 	"cadre/internal/desk"
+	"cadre/internal/git"
 	"cadre/internal/proc"
 	"cadre/internal/team"
 )
@@ -42,9 +43,10 @@ type Options struct {
 
 const (
 	lockFile     = "consolidate.lock"
-	scratch      = "consolidation" // folder in the team's
-	children     = "processes"     // folder in that one
-	saveTime     = time.Minute     // for a checkpoint
+	scratch      = "consolidation"       // folder in the team's
+	children     = "processes"           // folder in that one
+	lookAgain    = 50 * time.Millisecond // at what another process holds
+	saveTime     = time.Minute           // for a checkpoint
 	checkTimeout = 30 * time.Minute
 	shellGrace   = 10 * time.Second // what a shell has to finish when it is dismissed
 	endPatience  = 3 * time.Minute  // for a member to end, and its work to be merged
@@ -147,14 +149,11 @@ func prepare(ctx context.Context, o Options, wait bool) (w *work, done func(), e
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	if o.patience == 0 {
-		o.patience = lockPatience
-	}
 	lock, err := proc.NewLock(filepath.Join(o.Dir, lockFile))
 	for wait && errors.Is(err, proc.ErrHeld) && ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-time.After(lockPause):
+		case <-time.After(lookAgain):
 		}
 		lock, err = proc.NewLock(filepath.Join(o.Dir, lockFile))
 	}
@@ -201,7 +200,7 @@ func (w *work) start(ctx context.Context) error {
 	if w.repo, err = open(ctx, w.procs, w.Desk.Team().Dir); err != nil {
 		return err
 	}
-	w.repo.patience = w.patience
+	w.repo.Patience = w.patience
 	return nil
 }
 
@@ -260,7 +259,7 @@ func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) 
 // gone says that the repository in which the team has worked is not to be found.
 func (w *work) gone() error {
 	t := w.Desk.Team()
-	if _, err := proc.Find("git"); err != nil {
+	if err := git.Installed(); err != nil {
 		return notReady("team %s has worked in the repository %s, and there is no git to commit that with: %v. Have git be found by PATH, or complete the team without a commit: cadre consolidate %s --no-commit",
 			t.Name, t.Base.Top, err, t.Name)
 	}
@@ -271,7 +270,7 @@ func (w *work) gone() error {
 // lost is gone for an attempt that has staged something. It is given up only where nothing of it can be anywhere any more: without git nobody knows, and what it
 // has brought into the work tree would stay there.
 func (w *work) lost(c team.Consolidation) error {
-	if _, err := proc.Find("git"); err != nil || c.Step == team.Made {
+	if err := git.Installed(); err != nil || c.Step == team.Made {
 		return fmt.Errorf("the consolidation stays as it is: %v", w.gone()) // without the code, for which it would be given up
 	}
 	return w.gone()

@@ -28,7 +28,7 @@ type entry struct {
 // differing returns what differs from HEAD, in the work tree or in the index, in git's order. What git ignores, and repositories within this one, are
 // left out, and so is what is below one of the folders except.
 func (r *repository) differing(ctx context.Context, except []string) ([]entry, error) {
-	out, err := r.run(ctx, nil, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none")
+	out, err := r.Run(ctx, nil, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none")
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (r *repository) within(path string, folders []string) bool {
 
 // digest is a checksum of what is there at the path, its kind with it; "" where there is nothing.
 func (r *repository) digest(ctx context.Context, e entry, most *int64) (string, error) {
-	return worktree.Digest(ctx, r.procs, filepath.Join(r.top, filepath.FromSlash(e.path)), most)
+	return worktree.Digest(ctx, r.Procs, filepath.Join(r.top, filepath.FromSlash(e.path)), most)
 }
 
 // committed is the digest of what HEAD has at the path, as it would be in the work tree.
@@ -86,7 +86,7 @@ func (r *repository) committed(ctx context.Context, path string) (string, error)
 	if head == "" || err != nil {
 		return "", err
 	}
-	out, err := r.text(ctx, "ls-tree", "-z", head, "--", path)
+	out, err := r.Text(ctx, "ls-tree", "-z", head, "--", path)
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +106,7 @@ func (r *repository) committed(ctx context.Context, path string) (string, error)
 	default:
 		fmt.Fprintf(sum, "file %t\n", fields[0] == "100755")
 	}
-	data, err := r.run(ctx, nil, read...)
+	data, err := r.Run(ctx, nil, read...)
 	if err != nil {
 		return "", err
 	}

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"cadre/internal/git"
 	"cadre/internal/proc"
 	"cadre/internal/team"
-	"cadre/internal/worktree"
 )
 
 // prepared is a project in which everything has a part: files of the person, staged or not, work of the team, two checks, and for those whom that is about
@@ -258,7 +258,7 @@ func TestLocksOfGit(t *testing.T) {
 			o.patience = 100 * time.Millisecond
 			_, err := Run(l.ctx, o)
 			lock := filepath.Join(l.project, ".git", filepath.FromSlash(name))
-			if locked := (*worktree.LockedError)(nil); !errors.As(err, &locked) || locked.File != lock || !strings.Contains(err.Error(), "remove that file") {
+			if locked := (*git.LockedError)(nil); !errors.As(err, &locked) || locked.File != lock || !strings.Contains(err.Error(), "remove that file") {
 				t.Fatalf("it ends with %v", err)
 			}
 			if c := l.desk.Team().Consolidation; c.Step != team.Made {

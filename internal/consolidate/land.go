@@ -89,8 +89,8 @@ func (w *work) blocked(ctx context.Context, before, tree, next string) (string, 
 		}
 	}
 	at, err := w.repo.whereabouts(ctx, w.scratch("land"), before, next)
-	if refused := (*refusal)(nil); errors.As(err, &refused) {
-		return refused.Error(), nil
+	if refused(err) {
+		return err.Error(), nil
 	}
 	if err != nil {
 		return "", err
@@ -147,8 +147,8 @@ func (w *work) lift(ctx context.Context, c team.Consolidation) error {
 		return nil
 	}
 	for _, tree := range []string{c.Before, c.Tree} {
-		_, err := w.repo.text(ctx, "cat-file", "-e", tree)
-		if refused := (*refusal)(nil); errors.As(err, &refused) {
+		_, err := w.repo.Text(ctx, "cat-file", "-e", tree)
+		if refused(err) {
 			w.Log(fmt.Sprintf("what came in from %s stays in %s: git has removed what was there before", branchers(c), w.repo.top))
 			return nil
 		}
@@ -263,10 +263,10 @@ func (w *work) put(ctx context.Context, tree string, changes []change) error {
 	if err := forget(own.index); err != nil {
 		return err
 	}
-	if _, err := own.run(ctx, nil, "read-tree", tree); err != nil {
+	if _, err := own.Run(ctx, nil, "read-tree", tree); err != nil {
 		return err
 	}
-	if _, err := own.run(ctx, in.Bytes(), "checkout-index", "-z", "--stdin", "--prefix="+making+"/"); err != nil {
+	if _, err := own.Run(ctx, in.Bytes(), "checkout-index", "-z", "--stdin", "--prefix="+making+"/"); err != nil {
 		return err
 	}
 	for _, name := range written {

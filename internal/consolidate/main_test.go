@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"cadre/internal/desk"
+	"cadre/internal/git"
 	"cadre/internal/journal/filejournal"
 	"cadre/internal/proc"
 	"cadre/internal/team"
@@ -261,7 +262,7 @@ func (l *lab) git(args ...string) string {
 
 func (l *lab) try(args ...string) (string, error) {
 	cmd := exec.CommandContext(l.ctx, "git", args...)
-	cmd.Dir, cmd.Env = l.project, local(os.Environ())
+	cmd.Dir, cmd.Env = l.project, git.Local(os.Environ())
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()

@@ -72,7 +72,7 @@ func (w *work) ended() error {
 
 // detached tells of a commit that no branch has.
 func (w *work) detached(ctx context.Context, c team.Consolidation) {
-	if _, err := w.repo.text(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
+	if _, err := w.repo.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
 		w.Log(fmt.Sprintf("no branch is checked out in %s, so the commit is on none; to keep it: git branch NAME %.12s", w.repo.top, c.Commit))
 	}
 }

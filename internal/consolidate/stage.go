@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"cadre/internal/worktree"
 )
 
 // stage puts the paths, as they are in the work tree, on top of the commit, by way of an index of our own, and returns the tree.
@@ -23,13 +21,13 @@ func (r *repository) stage(ctx context.Context, index, commit string, paths []st
 	if commit == "" {
 		read = []string{"read-tree", "--empty"}
 	}
-	if _, err := own.run(ctx, nil, read...); err != nil {
+	if _, err := own.Run(ctx, nil, read...); err != nil {
 		return "", err
 	}
-	if _, err := own.run(ctx, []byte(strings.Join(paths, "\x00")), "update-index", "-z", "--add", "--remove", "--replace", "--stdin"); err != nil {
+	if _, err := own.Run(ctx, []byte(strings.Join(paths, "\x00")), "update-index", "-z", "--add", "--remove", "--replace", "--stdin"); err != nil {
 		return "", err
 	}
-	return own.text(ctx, "write-tree")
+	return own.Text(ctx, "write-tree")
 }
 
 // forget removes an index of ours, and what a git that was killed left of it.
@@ -59,7 +57,7 @@ func (r *repository) changes(ctx context.Context, commit, tree string) ([]change
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.run(ctx, nil, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--full-index", base, tree)
+	out, err := r.Run(ctx, nil, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--full-index", base, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -99,17 +97,13 @@ func (r *repository) unstaged(ctx context.Context, index, commit, tree string) (
 
 // commit makes a commit; nothing refers to it yet. A parent may be "".
 func (r *repository) commit(ctx context.Context, tree, message string, parents ...string) (string, error) {
-	named := *r
-	if _, err := r.text(ctx, "config", "user.email"); err != nil && os.Getenv("GIT_AUTHOR_NAME") == "" { // a name to commit under may be missing in CI
-		named.env = append(named.env, "GIT_AUTHOR_NAME=cadre", "GIT_AUTHOR_EMAIL=cadre@localhost", "GIT_COMMITTER_NAME=cadre", "GIT_COMMITTER_EMAIL=cadre@localhost")
-	}
 	args := []string{"commit-tree", tree, "-F", "-"}
 	for _, parent := range parents {
 		if parent != "" {
 			args = append(args, "-p", parent)
 		}
 	}
-	out, err := named.run(ctx, []byte(message), args...)
+	out, err := r.Committing(ctx).Run(ctx, []byte(message), args...)
 	return strings.TrimSpace(string(out)), err
 }
 
@@ -118,7 +112,7 @@ func (r *repository) move(ctx context.Context, commit, parent, why string) error
 	if parent == "" {
 		parent = strings.Repeat("0", len(commit))
 	}
-	_, err := r.run(ctx, nil, "update-ref", "-m", why, "HEAD", commit, parent)
+	_, err := r.Run(ctx, nil, "update-ref", "-m", why, "HEAD", commit, parent)
 	return err
 }
 
@@ -127,9 +121,7 @@ func (r *repository) follow(ctx context.Context, mark string, changes []change) 
 	if len(changes) == 0 {
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, r.patience)
-	defer cancel()
-	index, err := worktree.HoldIndex(waiting, r.dir, r.index, mark)
+	index, err := r.HoldIndex(ctx, r.dir, r.index, mark)
 	if err != nil {
 		return err
 	}
@@ -139,9 +131,9 @@ func (r *repository) follow(ctx context.Context, mark string, changes []change) 
 		fmt.Fprintf(&in, "%s %s\t%s\x00", c.mode, c.id, c.path)
 	}
 	next := r.with(index.Next())
-	if _, err := next.run(ctx, in.Bytes(), "update-index", "-z", "--index-info"); err != nil {
+	if _, err := next.Run(ctx, in.Bytes(), "update-index", "-z", "--index-info"); err != nil {
 		return err
 	}
-	next.run(ctx, nil, "update-index", "-q", "--refresh") // it only spares the next git status from reading them; it fails when anything differs
+	next.Run(ctx, nil, "update-index", "-q", "--refresh") // it only spares the next git status from reading them; it fails when anything differs
 	return index.Install()
 }

@@ -14,6 +14,7 @@ import (
 
 	"cadre/internal/briefing"
 	"cadre/internal/desk"
+	"cadre/internal/git"
 	"cadre/internal/proc"
 	"cadre/internal/team"
 	"cadre/internal/worktree"
@@ -41,7 +42,7 @@ func (h *Host) bringHome(m team.Member) {
 		return
 	}
 	err := BringHome(context.Background(), h.Desk, h.Procs, filepath.Dir(h.Hosts), m.Name, h.Log)
-	if locked := (*worktree.LockedError)(nil); errors.As(err, &locked) { // nobody is there to be told but the lead
+	if locked := (*git.LockedError)(nil); errors.As(err, &locked) { // nobody is there to be told but the lead
 		t := h.Desk.Team()
 		err = toMerge(context.Background(), h.Desk, h.Procs, h.place(t, m.Name), notMerged(t, h.place(t, m.Name), m.Name, err.Error()))
 	}
@@ -52,7 +53,7 @@ func (h *Host) bringHome(m team.Member) {
 
 // BringHome does so for a member whose session is over, of the team whose folder dir is. Where there is no worktree it does nothing. While the team is
 // consolidated, or is to be next, nothing is merged by itself: the work is left on the branch, for the consolidation. That of a member that
-// failed is half a work: it is left on its branch, for the lead. A [worktree.LockedError] is the caller's to tell: nothing is wrong with the work.
+// failed is half a work: it is left on its branch, for the lead. A [git.LockedError] is the caller's to tell: nothing is wrong with the work.
 func BringHome(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, member string, log func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, workTime)
 	defer cancel()
@@ -78,7 +79,7 @@ func BringHome(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, mem
 		finish = worktree.Keep
 	}
 	result, err := finish(ctx, procs, p, workOf(member, t.Name))
-	if locked := (*worktree.LockedError)(nil); errors.As(err, &locked) {
+	if locked := (*git.LockedError)(nil); errors.As(err, &locked) {
 		return err
 	}
 	if err != nil {
@@ -146,7 +147,7 @@ func (h *Host) keepWork(m team.Member) {
 }
 
 func notKept(p worktree.Place, member string, err error) error {
-	if locked := (*worktree.LockedError)(nil); errors.As(err, &locked) {
+	if locked := (*git.LockedError)(nil); errors.As(err, &locked) {
 		return fmt.Errorf("what %s did cannot be put on its branch: %w", member, err)
 	}
 	return fmt.Errorf("what %s did cannot be put on its branch: %w; move %s elsewhere, or remove it, and try again", member, err, p.Dir)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cadre/internal/git"
 	"cadre/internal/proc"
 	"cadre/internal/report"
 	"cadre/internal/team"
@@ -89,12 +90,11 @@ func commit(ctx context.Context, dir string) string {
 	defer procs.Close(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	var out proc.Capture
-	exit, err := procs.Run(ctx, proc.Cmd{Args: []string{"git", "rev-parse", "--short", "HEAD"}, Dir: dir, Stdout: &out}, proc.Ladder{})
-	if err != nil || exit.Code != 0 {
+	id, err := git.Runner{Procs: procs, Dir: dir}.Text(ctx, "rev-parse", "--short", "HEAD")
+	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(out.String())
+	return id
 }
 
 // keyed is the metadata that holds the task's id in the team file.

@@ -23,17 +23,14 @@ const (
 
 // Changed returns the files below dir that differ from the last commit, in git's order.
 func Changed(ctx context.Context, procs *proc.Register, dir string) ([]string, error) {
-	out, err := git{procs: procs, dir: dir}.run(ctx, "status", "--porcelain", "--no-renames", "--", ".")
-	if err != nil || out == "" {
-		return nil, err
-	}
+	out, err := in(procs, dir).Run(ctx, nil, "status", "--porcelain", "-z", "--no-renames", "--", ".")
 	var files []string
-	for line := range strings.SplitSeq(out, "\n") {
-		if _, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			files = append(files, strings.TrimSpace(name))
+	for entry := range strings.SplitSeq(string(out), "\x00") { // "XY path"
+		if len(entry) > 3 {
+			files = append(files, entry[3:])
 		}
 	}
-	return files, nil
+	return files, err
 }
 
 // Edits are what was changed in a directory since the last commit.
@@ -47,20 +44,20 @@ type Edits struct {
 // Diff returns what differs from the last commit below dir, but for files that are not to be told of: their absolute paths, in the form that git gives to the top of
 // the work tree, are what except is asked about. It touches neither the work tree nor the index. Outside a repository there is nothing.
 func Diff(ctx context.Context, procs *proc.Register, dir string, except func(path string) bool) (Edits, error) {
-	g := git{procs: procs, dir: dir}
-	inside, err := g.run(ctx, "rev-parse", "--is-inside-work-tree")
+	g := in(procs, dir)
+	inside, err := g.Text(ctx, "rev-parse", "--is-inside-work-tree")
 	if err != nil || inside != "true" {
 		return Edits{}, ctx.Err()
 	}
 	var e Edits
 	base := "HEAD"
-	if e.Commit, err = g.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+	if e.Commit, err = g.Text(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
 		e.Commit = ""
-		if base, err = g.run(ctx, "hash-object", "-t", "tree", "/dev/null"); err != nil { // the empty tree
+		if base, err = g.Text(ctx, "hash-object", "-t", "tree", "/dev/null"); err != nil { // the empty tree
 			return e, err
 		}
 	}
-	done, err := g.ownIndex(ctx)
+	g, done, err := g.withOwnIndex(ctx)
 	if err != nil {
 		return e, err
 	}
@@ -90,12 +87,12 @@ func Diff(ctx context.Context, procs *proc.Register, dir string, except func(pat
 		}
 	}
 	if fresh.Len() > 0 { // without storing what is in them
-		if _, err := g.bytes(ctx, fresh.Bytes(), "add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+		if _, err := g.Run(ctx, fresh.Bytes(), "add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
 			return e, err
 		}
 	}
 	for some := range slices.Chunk(e.Files, 200) { // more might be too long for a command
-		part, err := g.bytes(ctx, nil, append([]string{"diff", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--relative", base, "--"}, some...)...)
+		part, err := g.Run(ctx, nil, append([]string{"diff", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--relative", base, "--"}, some...)...)
 		if err != nil {
 			return e, err
 		}
@@ -104,15 +101,15 @@ func Diff(ctx context.Context, procs *proc.Register, dir string, except func(pat
 	return e, nil
 }
 
-// ownIndex gives g an index that is a copy of the work tree's, until done is called: what is known of the files spares reading them all.
-func (g *git) ownIndex(ctx context.Context) (done func(), err error) {
-	index, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
+// withOwnIndex is the folder with an index that is a copy of the work tree's, until done is called: what is known of the files spares reading them all.
+func (f folder) withOwnIndex(ctx context.Context) (own folder, done func(), err error) {
+	index, err := f.Text(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
 	if err != nil {
-		return nil, err
+		return f, nil, err
 	}
 	scratch, err := os.MkdirTemp("", "cadre-index-")
 	if err != nil {
-		return nil, err
+		return f, nil, err
 	}
 	copied := filepath.Join(scratch, "index")
 	data, err := os.ReadFile(index)
@@ -120,10 +117,9 @@ func (g *git) ownIndex(ctx context.Context) (done func(), err error) {
 		err = os.WriteFile(copied, data, 0o600)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(err, os.RemoveAll(scratch))
+		return f, nil, errors.Join(err, os.RemoveAll(scratch))
 	}
-	g.env = []string{"GIT_INDEX_FILE=" + copied, "GIT_LITERAL_PATHSPECS=1"}
-	return func() { os.RemoveAll(scratch) }, nil
+	return folder{f.With("GIT_INDEX_FILE=" + copied)}, func() { os.RemoveAll(scratch) }, nil
 }
 
 // differs is a file that is not as it is in the last commit.
@@ -133,18 +129,18 @@ type differs struct {
 	untracked, repository bool
 }
 
-// differing returns what differs from base below the directory of g, but for what git ignores.
-func (g git) differing(ctx context.Context, base string) ([]differs, error) {
-	place, err := g.output(ctx, "rev-parse", "--show-toplevel", "--show-prefix")
+// differing returns what differs from base below the folder, but for what git ignores.
+func (f folder) differing(ctx context.Context, base string) ([]differs, error) {
+	place, err := f.Run(ctx, nil, "rev-parse", "--show-toplevel", "--show-prefix")
 	if err != nil {
 		return nil, err
 	}
-	top, prefix, _ := strings.Cut(strings.TrimSuffix(place, "\n"), "\n")
-	changed, err := g.bytes(ctx, nil, "diff", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty", "--relative", base, "--", ".")
+	top, prefix, _ := strings.Cut(strings.TrimSuffix(string(place), "\n"), "\n")
+	changed, err := f.Run(ctx, nil, "diff", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty", "--relative", base, "--", ".")
 	if err != nil {
 		return nil, err
 	}
-	others, err := g.bytes(ctx, nil, "ls-files", "-z", "--others", "--exclude-standard", "--", ".")
+	others, err := f.Run(ctx, nil, "ls-files", "-z", "--others", "--exclude-standard", "--", ".")
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +175,7 @@ func (g git) differing(ctx context.Context, base string) ([]differs, error) {
 	if len(of) == 0 {
 		return all, nil
 	}
-	sizes, err := g.bytes(ctx, blobs.Bytes(), "cat-file", "--batch-check=%(objectsize)")
+	sizes, err := f.Run(ctx, blobs.Bytes(), "cat-file", "--batch-check=%(objectsize)")
 	if err != nil {
 		return nil, err
 	}
@@ -189,13 +185,6 @@ func (g git) differing(ctx context.Context, base string) ([]differs, error) {
 		}
 	}
 	return all, nil
-}
-
-// bytes returns what the command printed, however much, as it is.
-func (g git) bytes(ctx context.Context, input []byte, args ...string) ([]byte, error) {
-	var out bytes.Buffer
-	_, err := g.exec(ctx, input, &out, args)
-	return out.Bytes(), err
 }
 
 // Brief returns as much of the patch as has at most so many bytes: of whole files, and no binary ones, which tell a reader nothing. Cut names the files that

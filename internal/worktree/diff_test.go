@@ -3,6 +3,7 @@ package worktree_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -146,4 +147,24 @@ func TestDiffIsWhole(t *testing.T) {
 	r.git("-C", "../copy", "clean", "-qfd")
 	r.write(filepath.Dir(repo), "patch", brief)
 	r.git("-C", "../copy", "apply", "../patch")
+}
+
+// What is changed is told whole and by its name, however much it is and however it is called.
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	r.commit("a.txt", "one\n")
+	want := []string{`a "b" c.txt`, "größe.txt"}
+	for i := range 2000 {
+		want = append(want, fmt.Sprintf("n%04d-%s.txt", i, strings.Repeat("x", 60)))
+	}
+	for _, name := range want {
+		r.write(r.place.Repo, name, "new\n")
+	}
+	files, err := worktree.Changed(r.ctx, r.procs, r.place.Repo)
+	slices.Sort(want)
+	slices.Sort(files)
+	if err != nil || !slices.Equal(files, want) {
+		t.Errorf("%d files of %d, %v; the first: %q", len(files), len(want), err, files[:min(len(files), 3)])
+	}
 }

@@ -49,7 +49,7 @@ func Digest(ctx context.Context, procs *proc.Register, path string, most *int64)
 		}
 		fmt.Fprintf(sum, "link %s", to)
 	case mode.IsDir():
-		head, _ := git{procs: procs, dir: path}.run(ctx, "rev-parse", "HEAD") // one that has none has none the next time too
+		head, _ := in(procs, path).Text(ctx, "rev-parse", "HEAD") // one that has none has none the next time too
 		fmt.Fprintf(sum, "repository %s", head)
 	default:
 		fmt.Fprintf(sum, "%s", mode.Type())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/git"
 	"cadre/internal/worktree"
 )
 
@@ -122,7 +123,7 @@ func TestLocked(t *testing.T) {
 			lock := filepath.Join(r.place.Repo, ".git", filepath.FromSlash(name))
 			r.write(r.place.Repo, ".git/"+name, "")
 			_, err := worktree.Finish(r.ctx, r.procs, r.place, "Work of ann")
-			if locked := (*worktree.LockedError)(nil); !errors.As(err, &locked) || locked.File != lock || !strings.Contains(err.Error(), "remove that file") {
+			if locked := (*git.LockedError)(nil); !errors.As(err, &locked) || locked.File != lock || !strings.Contains(err.Error(), "remove that file") {
 				t.Fatalf("it ends with %v", err)
 			}
 			if status := r.git("status", "--porcelain"); status != "?? mine.txt" {

@@ -20,21 +20,20 @@
 //   - One merge at a time goes into a repository, and one worktree at a time is made or removed, whichever process asks for it.
 //   - Killed in a merge, what the person has not committed is as it was, and the next Finish finishes it. Killed while the worktree goes, the next Finish
 //     has it gone, and says so where its branch was not merged.
-//   - A lock of ours that a kill left is taken over. One of git's own is waited for and never removed from the person's repository: [LockedError] names it.
+//   - A lock of ours that a kill left is taken over. One of git's own is waited for and never removed from the person's repository: a [git.LockedError] names it.
 package worktree
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
+	"cadre/internal/git"
 	"cadre/internal/proc"
 )
 
@@ -51,19 +50,16 @@ type Result struct {
 	Left   string // why the branch was left as it is; "" when it was merged, or there was nothing on it
 }
 
-const (
-	gitTimeout   = time.Minute
-	lockPatience = 10 * time.Second // for another git command in the same repository
-	lockPause    = 100 * time.Millisecond
-)
+// lockPause is the time between two looks at a lock of somebody else.
+const lockPause = 100 * time.Millisecond
 
 // Able says why no worktree can be added to the repository; nil where one can.
 func Able(ctx context.Context, procs *proc.Register, repo string) error {
-	g := git{procs: procs, dir: repo}
-	if _, err := g.run(ctx, "rev-parse", "--show-prefix"); err != nil {
+	g := in(procs, repo)
+	if _, err := g.Text(ctx, "rev-parse", "--show-prefix"); err != nil {
 		return fmt.Errorf("%s is not in a git repository: %w", repo, err)
 	}
-	if _, err := g.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+	if _, err := g.Text(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
 		return fmt.Errorf("the repository of %s has no commit yet that a branch could start from; commit something first", repo)
 	}
 	return nil
@@ -75,13 +71,13 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 	if err := Able(ctx, procs, p.Repo); err != nil {
 		return "", err
 	}
-	g := git{procs: procs, dir: p.Repo}
-	prefix, err := g.run(ctx, "rev-parse", "--show-prefix")
+	g := in(procs, p.Repo)
+	prefix, err := g.Text(ctx, "rev-parse", "--show-prefix")
 	if err != nil {
 		return "", err
 	}
 	work := filepath.Join(p.Dir, filepath.FromSlash(prefix))
-	if there, err := (git{procs: procs, dir: p.Dir}).run(ctx, "symbolic-ref", "--short", "HEAD"); err == nil {
+	if there, err := in(procs, p.Dir).Text(ctx, "symbolic-ref", "--short", "HEAD"); err == nil {
 		if there != p.Branch {
 			return "", fmt.Errorf("%s is there already and on the branch %s, not on %s", p.Dir, there, p.Branch)
 		}
@@ -90,7 +86,7 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(p.Dir), 0o700); err != nil {
 		return "", err
 	}
-	common, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
 		return "", err
 	}
@@ -99,16 +95,20 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	if _, err := g.run(ctx, "worktree", "prune"); err != nil {
+	if _, err := g.Text(ctx, "worktree", "prune"); err != nil {
+		return "", err
+	}
+	there, err := g.hasBranch(ctx, p.Branch)
+	if err != nil {
 		return "", err
 	}
 	args := []string{"worktree", "add", "--quiet"}
-	if _, err := g.run(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+p.Branch); err == nil {
+	if there {
 		args = append(args, p.Dir, p.Branch)
 	} else {
 		args = append(args, "-b", p.Branch, p.Dir, "HEAD")
 	}
-	if _, err := g.run(ctx, args...); err != nil {
+	if _, err := g.Text(ctx, args...); err != nil {
 		return "", err
 	}
 	return work, nil
@@ -116,7 +116,7 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 
 // Head is the commit that is checked out in dir; "" where there is none.
 func Head(ctx context.Context, procs *proc.Register, dir string) string {
-	commit, err := git{procs: procs, dir: dir}.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	commit, err := in(procs, dir).Text(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if err != nil {
 		return ""
 	}
@@ -127,7 +127,7 @@ func Head(ctx context.Context, procs *proc.Register, dir string) string {
 // Where that does not go cleanly the branch stays, and Result says why. The worktree is gone in either case, unless there is an error.
 func Finish(ctx context.Context, procs *proc.Register, p Place, message string) (Result, error) {
 	if _, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
-		return tidy(ctx, git{procs: procs, dir: p.Repo}, p)
+		return tidy(ctx, in(procs, p.Repo), p)
 	}
 	tree, err := open(ctx, procs, p.Dir)
 	if err != nil {
@@ -137,7 +137,7 @@ func Finish(ctx context.Context, procs *proc.Register, p Place, message string) 
 	if err != nil {
 		return Result{}, err
 	}
-	home := git{procs: procs, dir: p.Repo}
+	home := in(procs, p.Repo)
 	result := Result{Left: strayed}
 	if strayed == "" {
 		if result, err = merge(ctx, home, tree.common, p.Branch, message); err != nil {
@@ -160,8 +160,8 @@ func Leave(ctx context.Context, procs *proc.Register, dir, branch, message strin
 	if err != nil {
 		return "", err
 	}
-	home := git{procs: procs, dir: tree.common}
-	elsewhere, err := home.run(ctx, "rev-list", "--count", branch, "--not", "--exclude="+branch, "--branches")
+	home := in(procs, tree.common)
+	elsewhere, err := home.Text(ctx, "rev-list", "--count", branch, "--not", "--exclude="+branch, "--branches")
 	if err != nil {
 		return "", err
 	}
@@ -174,15 +174,15 @@ func Leave(ctx context.Context, procs *proc.Register, dir, branch, message strin
 
 // tree is a worktree that was made by Add.
 type tree struct {
-	git           // in its top
+	folder        // its top
 	common string // the repository's own folder
 	own    string // that of the worktree in there
 }
 
 // open finds the worktree that dir is in. It takes no other work tree for one.
 func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err error) {
-	g := git{procs: procs, dir: dir}
-	out, err := g.run(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--git-dir")
+	g := in(procs, dir)
+	out, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--git-dir")
 	if err != nil {
 		return tree{}, err
 	}
@@ -190,7 +190,7 @@ func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err er
 	if len(parts) != 3 || parts[1] == parts[2] {
 		return tree{}, fmt.Errorf("%s is no git worktree of its own any more", dir)
 	}
-	return tree{git{procs: procs, dir: parts[0]}, parts[1], parts[2]}, nil
+	return tree{in(procs, parts[0]), parts[1], parts[2]}, nil
 }
 
 // staleLock is how old a lock gets that a living git holds in a worktree whose member has ended.
@@ -225,34 +225,34 @@ func (t tree) save(ctx context.Context, branch, message string) (strayed string,
 	if err := t.unlock(ctx, branch); err != nil {
 		return "", err
 	}
-	left, err := t.run(ctx, "status", "--porcelain")
+	left, err := t.Text(ctx, "status", "--porcelain")
 	if err != nil {
 		return "", err
 	}
 	if left != "" {
-		if _, err := t.run(ctx, "add", "--all"); err != nil {
+		if _, err := t.Text(ctx, "add", "--all"); err != nil {
 			return "", err
 		}
-		if _, err := t.run(ctx, "commit", "--quiet", "--no-verify", "-m", message); err != nil {
+		if _, err := t.Committing(ctx).Text(ctx, "commit", "--quiet", "--no-verify", "-m", message); err != nil {
 			return "", err
 		}
 	}
-	current, err := t.run(ctx, "symbolic-ref", "--short", "--quiet", "HEAD")
+	current, err := t.Text(ctx, "symbolic-ref", "--short", "--quiet", "HEAD")
 	detached := err != nil
 	if current == branch {
 		return "", nil
 	}
-	if _, err := t.run(ctx, "merge-base", "--is-ancestor", branch, "HEAD"); err == nil {
-		_, err := t.run(ctx, "checkout", "--quiet", "-B", branch)
+	if _, err := t.Text(ctx, "merge-base", "--is-ancestor", branch, "HEAD"); err == nil {
+		_, err := t.Text(ctx, "checkout", "--quiet", "-B", branch)
 		return "", err
 	}
 	if detached {
-		head, err := t.run(ctx, "rev-parse", "--short", "HEAD")
+		head, err := t.Text(ctx, "rev-parse", "--short", "HEAD")
 		if err != nil {
 			return "", err
 		}
 		current = branch + "-" + head
-		if _, err := t.run(ctx, "branch", "--force", current, "HEAD"); err != nil {
+		if _, err := t.Text(ctx, "branch", "--force", current, "HEAD"); err != nil {
 			return "", err
 		}
 	}
@@ -261,19 +261,19 @@ func (t tree) save(ctx context.Context, branch, message string) (strayed string,
 
 // remove removes the worktree, and its branch if that is merged or empty. The worktree goes at once, and then what it was made of: a part of one is never
 // taken for what the member left.
-func (t tree) remove(ctx context.Context, home git, branch string, merged bool) error {
+func (t tree) remove(ctx context.Context, home folder, branch string, merged bool) error {
 	unlock, err := alone(ctx, t.common)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := wipe(removed(t.dir)); err != nil {
+	if err := wipe(removed(t.Dir)); err != nil {
 		return err
 	}
-	if err := os.Rename(t.dir, removed(t.dir)); err != nil {
+	if err := os.Rename(t.Dir, removed(t.Dir)); err != nil {
 		return err
 	}
-	return home.forget(ctx, t.dir, branch, merged)
+	return home.forget(ctx, t.Dir, branch, merged)
 }
 
 // removed is where a worktree is while it is removed.
@@ -282,17 +282,17 @@ func removed(dir string) string {
 }
 
 // forget has nothing left of a worktree that is not in its place any more, nor of its branch if that is merged or empty.
-func (g git) forget(ctx context.Context, dir, branch string, merged bool) error {
+func (f folder) forget(ctx context.Context, dir, branch string, merged bool) error {
 	if err := wipe(removed(dir)); err != nil {
 		return err
 	}
-	if _, err := g.run(ctx, "worktree", "remove", "--force", dir); err != nil && !strings.Contains(err.Error(), "is not a working tree") {
+	if _, err := f.Text(ctx, "worktree", "remove", "--force", dir); err != nil && !strings.Contains(err.Error(), "is not a working tree") {
 		return err
 	}
 	if !merged {
 		return nil
 	}
-	_, err := g.run(ctx, "branch", "--quiet", "-D", branch)
+	_, err := f.Text(ctx, "branch", "--quiet", "-D", branch)
 	return err
 }
 
@@ -311,8 +311,8 @@ func wipe(dir string) error {
 }
 
 // tidy ends what a process that was killed began: the worktree is not in its place any more.
-func tidy(ctx context.Context, home git, p Place) (Result, error) {
-	common, err := home.run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+func tidy(ctx context.Context, home folder, p Place) (Result, error) {
+	common, err := home.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil { // in no repository there was none
 		return Result{}, ctx.Err()
 	}
@@ -321,10 +321,13 @@ func tidy(ctx context.Context, home git, p Place) (Result, error) {
 		return Result{}, err
 	}
 	defer unlock()
-	merged, there := false, false
-	if _, err := home.run(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+p.Branch); err == nil {
-		there = true
-		_, err := home.run(ctx, "merge-base", "--is-ancestor", "refs/heads/"+p.Branch, "HEAD")
+	there, err := home.hasBranch(ctx, p.Branch)
+	if err != nil {
+		return Result{}, err
+	}
+	merged := false
+	if there {
+		_, err := home.Text(ctx, "merge-base", "--is-ancestor", "refs/heads/"+p.Branch, "HEAD")
 		merged = err == nil
 	}
 	if ctx.Err() != nil {
@@ -356,84 +359,11 @@ func alone(ctx context.Context, common string) (unlock func(), err error) {
 	}
 }
 
-// git runs in one directory.
-type git struct {
-	procs *proc.Register
-	dir   string
-	env   []string // besides the usual
-}
+// folder is one that git runs in.
+type folder struct{ git.Runner }
 
-// run returns what the command printed, without space around it. It waits for other git commands that hold the repository's locks.
-func (g git) run(ctx context.Context, args ...string) (string, error) {
-	out, err := g.output(ctx, args...)
-	return strings.TrimRight(out, " \n"), err
-}
+func in(procs *proc.Register, dir string) folder { return folder{git.Runner{Procs: procs, Dir: dir}} }
 
-// output is run with what the command printed as it is.
-func (g git) output(ctx context.Context, args ...string) (string, error) {
-	waiting, cancel := context.WithTimeout(ctx, lockPatience)
-	defer cancel()
-	for {
-		out, err := g.try(ctx, args)
-		if err == nil {
-			return out, nil
-		}
-		locked := Locked(err.Error())
-		if locked == nil {
-			return out, err
-		}
-		select {
-		case <-waiting.Done():
-			return out, locked
-		case <-time.After(lockPause):
-		}
-	}
-}
-
-func (g git) try(ctx context.Context, args []string) (string, error) {
-	var out proc.Capture
-	_, err := g.exec(ctx, nil, &out, args)
-	return out.String(), err
-}
-
-// exec also returns the exit status, of a git that was not ended by a signal.
-func (g git) exec(ctx context.Context, input []byte, out io.Writer, args []string) (int, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git %s took longer than %s", args[0], gitTimeout))
-	defer cancel()
-	var errs proc.Capture
-	// No hook of the repository runs: these commits and checkouts are cadre's, not the person's. What was committed survives a loss of power, for the worktree
-	// goes right after that. A name to commit under may be missing in CI.
-	all := append([]string{"git", "-C", g.dir, "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", "-c", "core.fsync=committed,reference"}, args...)
-	env := append(ours(os.Environ()), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C", "GIT_EDITOR=true")
-	env = append(env, g.env...)
-	if os.Getenv("GIT_AUTHOR_NAME") == "" && (args[0] == "commit" || args[0] == "commit-tree") && !g.identified(ctx) {
-		env = append(env, "GIT_AUTHOR_NAME=cadre", "GIT_AUTHOR_EMAIL=cadre@localhost", "GIT_COMMITTER_NAME=cadre", "GIT_COMMITTER_EMAIL=cadre@localhost")
-	}
-	exit, err := g.procs.Run(ctx, proc.Cmd{Args: all, Env: env, Input: input, Stdout: out, Stderr: &errs}, proc.Ladder{})
-	if err != nil {
-		return -1, err
-	}
-	if exit.Code != 0 {
-		words := strings.TrimSpace(errs.String())
-		if words == "" {
-			words = exit.String()
-		}
-		return exit.Code, fmt.Errorf("git %s: %s", args[0], words)
-	}
-	return 0, nil
-}
-
-// ours is an environment in which git means the repository that it is told, whatever the caller, a hook of git say, is just working on. Who commits, and
-// where git's configuration is, stays.
-func ours(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return strings.HasPrefix(name, "GIT_") && !strings.HasPrefix(name, "GIT_AUTHOR_") && !strings.HasPrefix(name, "GIT_COMMITTER_") && !strings.HasPrefix(name, "GIT_CONFIG_") && name != "GIT_EXEC_PATH"
-	})
-}
-
-// identified reports whether git knows whom to name in a commit.
-func (g git) identified(ctx context.Context) bool {
-	_, err := g.try(ctx, []string{"config", "user.email"})
-	return err == nil
+func (f folder) hasBranch(ctx context.Context, name string) (bool, error) {
+	return f.Holds(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+name)
 }

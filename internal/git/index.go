@@ -1,6 +1,7 @@
-package worktree
+package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -15,7 +16,7 @@ type Index struct{ path, lock, ours, next string }
 
 // HoldIndex waits for the index and holds it. dir is the repository's folder for the work tree, and mark tells this use from all others that may be under way
 // in it: a mark is used by one process at a time.
-func HoldIndex(ctx context.Context, dir, path, mark string) (*Index, error) {
+func (r Runner) HoldIndex(ctx context.Context, dir, path, mark string) (*Index, error) {
 	ours := filepath.Join(dir, "cadre-index-"+mark)
 	i := &Index{path: path, lock: path + ".lock", ours: ours, next: ours + ".new"}
 	f, err := os.OpenFile(ours, os.O_CREATE|os.O_WRONLY, 0o600)
@@ -23,7 +24,7 @@ func HoldIndex(ctx context.Context, dir, path, mark string) (*Index, error) {
 		return nil, err
 	}
 	f.Close()
-	if err := i.take(ctx); err != nil {
+	if err := i.take(ctx, cmp.Or(r.Patience, DefaultPatience)); err != nil {
 		return nil, errors.Join(err, os.Remove(ours))
 	}
 	for _, left := range []string{i.next, i.next + ".lock"} {
@@ -44,8 +45,8 @@ func HoldIndex(ctx context.Context, dir, path, mark string) (*Index, error) {
 }
 
 // take links our file to the lock, when that is free or was ours already.
-func (i *Index) take(ctx context.Context) error {
-	waiting, cancel := context.WithTimeout(ctx, lockPatience)
+func (i *Index) take(ctx context.Context, patience time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		err := os.Link(i.ours, i.lock)

@@ -1,0 +1,143 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"cadre/internal/proc"
+)
+
+const (
+	// DefaultLimit is what one command may take. Looking at a large work tree that no cache knows is slow.
+	DefaultLimit = 5 * time.Minute
+	// DefaultPatience is how long another git in the same repository is waited for.
+	DefaultPatience = 10 * time.Second
+
+	lockPause = 50 * time.Millisecond
+)
+
+// Runner runs git in one place. What is changed in a copy stays there. Its methods may be called from any goroutine.
+type Runner struct {
+	Procs    *proc.Register
+	Dir      string        // where git runs; "" for where we are
+	Settings []string      // "name=value" of git's configuration, besides those that always hold
+	Env      []string      // "name=value", besides what every git has
+	Limit    time.Duration // of one command; 0 for [DefaultLimit]
+	Patience time.Duration // with another git that holds a lock; 0 for [DefaultPatience], less for none
+}
+
+// Installed says why git cannot be run; nil where it can.
+func Installed() error {
+	_, err := proc.Find("git")
+	return err
+}
+
+// With is the runner with more variables.
+func (r Runner) With(env ...string) Runner {
+	r.Env = slices.Concat(r.Env, env)
+	return r
+}
+
+// Refusal is what git said when it did not do what it was asked for. A git that was ended by a signal has said nothing.
+type Refusal struct {
+	Command string
+	Status  int    // never 0
+	Words   string // from standard error
+}
+
+func (e *Refusal) Error() string { return "git " + e.Command + ": " + e.Words }
+
+// LockedError says that a git command holds a file of the repository and did not let go of it. A git that was killed leaves such a file, and only a person can
+// know that it was.
+type LockedError struct{ File string }
+
+func (e *LockedError) Error() string {
+	return "another git command holds " + e.File + "; if none is at work there, remove that file and try again"
+}
+
+// locked is the error of a git that could not have a lock; nil for any other.
+func locked(err error) error {
+	refused, ok := errors.AsType[*Refusal](err)
+	if !ok {
+		return nil
+	}
+	if _, words, found := strings.Cut(refused.Words, "Unable to create '"); found {
+		if file, _, found := strings.Cut(words, ".lock': File exists"); found {
+			return &LockedError{file + ".lock"}
+		}
+	}
+	return nil
+}
+
+// Run gives git the input and returns what it printed, as it is, also with a [*Refusal]. It waits for other git commands that hold the repository's locks.
+func (r Runner) Run(ctx context.Context, input []byte, args ...string) ([]byte, error) {
+	waiting, cancel := context.WithTimeout(ctx, cmp.Or(r.Patience, DefaultPatience))
+	defer cancel()
+	for {
+		out, err := r.try(ctx, input, args)
+		held := locked(err)
+		if held == nil {
+			return out, err
+		}
+		select {
+		case <-waiting.Done():
+			return out, errors.Join(held, context.Cause(ctx))
+		case <-time.After(lockPause):
+		}
+	}
+}
+
+// Text is what git printed, without the end of its last line.
+func (r Runner) Text(ctx context.Context, args ...string) (string, error) {
+	out, err := r.Run(ctx, nil, args...)
+	return strings.TrimRight(string(out), "\n"), err
+}
+
+// Holds reports whether what the command asks is so. To say no git has the exit status 1; any other is an error.
+func (r Runner) Holds(ctx context.Context, args ...string) (bool, error) {
+	_, err := r.Run(ctx, nil, args...)
+	if refused, ok := errors.AsType[*Refusal](err); ok && refused.Status == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (r Runner) try(ctx context.Context, input []byte, args []string) ([]byte, error) {
+	limit := cmp.Or(r.Limit, DefaultLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
+	defer cancel()
+	var out bytes.Buffer
+	var said proc.Capture
+	cmd := proc.Cmd{Args: r.command(args), Env: append(environment(os.Environ()), r.Env...), Input: input, Stdout: &out, Stderr: &said}
+	exit, err := r.Procs.Run(ctx, cmd, proc.Ladder{})
+	switch {
+	case err != nil:
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", cause, err)
+		}
+		return nil, fmt.Errorf("git %s: %w", args[0], err)
+	case exit.Code < 0:
+		return nil, fmt.Errorf("git %s: %s", args[0], exit)
+	case exit.Code > 0:
+		return out.Bytes(), &Refusal{args[0], exit.Code, cmp.Or(strings.TrimSpace(said.String()), exit.String())}
+	}
+	return out.Bytes(), nil
+}
+
+func (r Runner) command(args []string) []string {
+	all := []string{"git"}
+	if r.Dir != "" {
+		all = append(all, "-C", r.Dir)
+	}
+	for _, setting := range slices.Concat(settings, r.Settings) {
+		all = append(all, "-c", setting)
+	}
+	return append(all, args...)
+}

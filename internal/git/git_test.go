@@ -1,0 +1,247 @@
+package git_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cadre/internal/git"
+	"cadre/internal/proc"
+)
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	long := strings.Repeat("a line of a large file\n", 1<<16) // more than any pipe holds
+	id, err := l.Run(l.ctx, []byte(long), "hash-object", "-w", "--stdin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := l.Run(l.ctx, nil, "cat-file", "blob", strings.TrimSpace(string(id))); err != nil || string(out) != long {
+		t.Errorf("%d bytes of %d, %v", len(out), len(long), err)
+	}
+	if name := l.text("symbolic-ref", "--short", "HEAD"); name != "main" {
+		t.Errorf("it is %q", name)
+	}
+
+	l.write("a.txt", "one\n")
+	out, err := l.Run(l.ctx, nil, "diff", "--no-index", "--name-only", os.DevNull, "a.txt") // it prints, and refuses
+	refused, ok := errors.AsType[*git.Refusal](err)
+	if !ok || string(out) != "a.txt\n" || *refused != (git.Refusal{Command: "diff", Status: 1, Words: "exit status 1"}) {
+		t.Errorf("%q, %v", out, err)
+	}
+	_, err = l.Text(l.ctx, "rev-parse", "--verify", "nothing")
+	if refused, ok = errors.AsType[*git.Refusal](err); !ok || refused.Status != 128 || refused.Command != "rev-parse" || err.Error() != "git rev-parse: fatal: Needed a single revision" {
+		t.Errorf("it ends with %v", err)
+	}
+
+	for commit, want := range map[string]bool{"HEAD": true, l.text("commit-tree", "HEAD^{tree}", "-m", "stranger"): false} {
+		if holds, err := l.Holds(l.ctx, "merge-base", "--is-ancestor", commit, "HEAD"); holds != want || err != nil {
+			t.Errorf("%s: %t, %v", commit, holds, err)
+		}
+	}
+	if holds, err := l.Holds(l.ctx, "merge-base", "--is-ancestor", "nothing", "HEAD"); holds || err == nil {
+		t.Error("what is not there is no answer")
+	}
+}
+
+// A git that has not answered is no git that has said no, whatever kept it from that; and it ends with all that it has started.
+func TestNoAnswer(t *testing.T) {
+	t.Parallel()
+	began := func(l *lab) []string { // an alias that tells its process, and what it left in the background
+		l.write("slow", "#!/bin/sh\nsleep 1000 &\necho $! > pids.new\necho $$ >> pids.new\nmv pids.new pids\nwait\n")
+		return []string{"-c", "alias.slow=!./slow", "slow"}
+	}
+	for name, c := range map[string]struct {
+		how  func(l *lab) (args []string)
+		says string
+		is   error
+	}{
+		"its time is over": {func(l *lab) []string { l.Limit = 2 * time.Second; return began(l) }, "it took longer than 2s", context.DeadlineExceeded},
+		"the caller's time is over": {func(l *lab) []string {
+			ctx, cancel := context.WithTimeoutCause(l.ctx, 2*time.Second, errors.New("the team has ended"))
+			l.t.Cleanup(cancel)
+			l.ctx = ctx
+			return began(l)
+		}, "the team has ended", context.DeadlineExceeded},
+		"the caller has left": {func(l *lab) []string {
+			ctx, leave := context.WithCancel(l.ctx)
+			l.ctx = ctx
+			args := began(l)
+			var left = make(chan struct{})
+			l.t.Cleanup(func() { <-left })
+			go func() {
+				defer close(left)
+				for end := time.Now().Add(30 * time.Second); !l.exists("pids") && time.Now().Before(end); {
+					time.Sleep(5 * time.Millisecond)
+				}
+				leave()
+			}()
+			return args
+		}, "context canceled", context.Canceled},
+		"it was killed": {func(l *lab) []string {
+			l.write("killer", "#!/bin/sh\nkill -KILL $PPID\n")
+			return []string{"-c", "alias.slow=!./killer", "slow"}
+		}, "ended by signal: killed", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			args := c.how(l)
+			_, err := l.Run(l.ctx, nil, args...)
+			if refused, ok := errors.AsType[*git.Refusal](err); ok {
+				t.Errorf("it refused: %+v", refused)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is) || strings.Count(err.Error(), c.says) != 1 {
+				t.Errorf("it ends with %v", err)
+			}
+			if pids, _ := os.ReadFile(filepath.Join(l.Dir, "pids")); (len(pids) > 0) != (c.is != nil) {
+				t.Errorf("it has started %q", pids)
+			} else {
+				for _, field := range strings.Fields(string(pids)) {
+					var pid int
+					fmt.Sscan(field, &pid)
+					if start, err := proc.StartTime(pid); err == nil && proc.Alive(pid, start) {
+						t.Errorf("process %d lives", pid)
+					}
+				}
+			}
+		})
+	}
+	if _, err := (git.Runner{Procs: newLab(t).Procs}).Text(canceled(), "version"); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// What another git holds is waited for as long as somebody has the patience for it, and then it is named.
+func TestLocked(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"index.lock", "HEAD.lock", "packed-refs.lock", "refs/heads/main.lock"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.text("tag", "old")
+			l.text("pack-refs", "--all")
+			l.write("a.txt", "one\n")
+			args := map[string][]string{
+				"index.lock":           {"add", "a.txt"},
+				"HEAD.lock":            {"commit", "-q", "--allow-empty", "-m", "second"},
+				"packed-refs.lock":     {"tag", "-d", "old"},
+				"refs/heads/main.lock": {"update-ref", "refs/heads/main", l.text("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "second")},
+			}[name]
+			l.write(".git/"+name, "")
+			lock := filepath.Join(l.Dir, ".git", filepath.FromSlash(name))
+			for _, patience := range []time.Duration{-1, 100 * time.Millisecond} {
+				r := l.Runner
+				r.Patience = patience
+				begun := time.Now()
+				_, err := r.Text(l.ctx, args...)
+				locked, ok := errors.AsType[*git.LockedError](err)
+				if !ok || locked.File != lock || !strings.Contains(err.Error(), "remove that file") || time.Since(begun) < patience {
+					t.Errorf("with a patience of %s it ends after %s with %v", patience, time.Since(begun), err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(l.ctx, 300*time.Millisecond)
+			defer cancel()
+			if _, err := l.Text(ctx, args...); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("whose time is over gets %v", err)
+			}
+			freed := time.AfterFunc(200*time.Millisecond, func() { os.Remove(lock) })
+			defer freed.Stop()
+			if _, err := l.Text(l.ctx, args...); err != nil {
+				t.Errorf("it does not go on: %v", err)
+			}
+		})
+	}
+}
+
+// The index is held as git holds it; what a kill left of that is taken over, and what a git left is not.
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	folder := filepath.Join(l.Dir, ".git")
+	path := filepath.Join(folder, "index")
+	l.write("a.txt", "one\n")
+	l.text("add", "a.txt")
+	hold := func() *git.Index {
+		t.Helper()
+		index, err := l.HoldIndex(l.ctx, folder, path, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return index
+	}
+	hold() // and be killed
+	index := hold()
+	r := l.Runner
+	r.Patience = 100 * time.Millisecond
+	if _, err := r.Text(l.ctx, "add", "--all"); err == nil || !strings.Contains(err.Error(), path+".lock") {
+		t.Errorf("git changes what is held: %v", err)
+	}
+	if other, err := r.HoldIndex(l.ctx, folder, path, "other"); err == nil {
+		other.Release()
+		t.Error("two hold it")
+	}
+	l.write("b.txt", "two\n")
+	if _, err := l.With("GIT_INDEX_FILE="+index.Next()).Text(l.ctx, "add", "b.txt"); err != nil {
+		t.Fatal(err)
+	}
+	if files := l.text("ls-files"); files != "a.txt" {
+		t.Errorf("before it is installed it has %q", files)
+	}
+	if err := index.Install(); err != nil {
+		t.Fatal(err)
+	}
+	index.Release()
+	if files := l.text("ls-files"); files != "a.txt\nb.txt" {
+		t.Errorf("it has %q", files)
+	}
+	index = hold()
+	if _, err := l.With("GIT_INDEX_FILE="+index.Next()).Text(l.ctx, "rm", "-q", "--cached", "b.txt"); err != nil {
+		t.Fatal(err)
+	}
+	index.Release()
+	if files := l.text("ls-files"); files != "a.txt\nb.txt" {
+		t.Errorf("what was not installed counts: %q", files)
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, "*index*")); len(left) != 1 {
+		t.Errorf("left: %v", left)
+	}
+	if err := os.WriteFile(path+".lock", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.HoldIndex(l.ctx, folder, path, "test"); err == nil || !l.exists(".git/index.lock") || l.exists(".git/cadre-index-test") {
+		t.Errorf("a lock of git's own: %v", err)
+	}
+}
+
+func TestInstalled(t *testing.T) {
+	if err := git.Installed(); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if git.Installed() == nil {
+		t.Error("it is nowhere")
+	}
+	procs, err := proc.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer procs.Close(context.Background())
+	_, err = git.Runner{Procs: procs}.Text(t.Context(), "version")
+	if _, ok := errors.AsType[*git.Refusal](err); ok || err == nil || errors.Is(err, syscall.ENOSYS) {
+		t.Errorf("it ends with %v", err)
+	}
+}

@@ -1,0 +1,37 @@
+package git
+
+import (
+	"slices"
+	"strings"
+)
+
+// settings hold for every command: no hook of the repository runs, no watcher of its is started and no upkeep, nothing is signed, what was written survives a
+// loss of power, messages are what they are given as, and paths are printed as they are.
+var settings = []string{"core.hooksPath=/dev/null", "core.fsync=added,reference", "core.fsmonitor=false", "core.quotePath=false", "gc.auto=0", "commit.gpgSign=false",
+	"i18n.commitEncoding=UTF-8", "advice.addEmbeddedRepo=false"}
+
+// persons are the variables that say where git is, how far it looks for a repository, and in whose name it commits.
+var persons = []string{"GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"}
+
+// environment is one in which git does what it is told here, and nothing else: not to the repository, index or commit that whoever calls us is just working on.
+// Where its configuration is stays, and what is added to that.
+func environment(env []string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return strings.HasPrefix(name, "GIT_") && !strings.HasPrefix(name, "GIT_CONFIG_") && !slices.Contains(persons, name)
+	})
+	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1", "GIT_EDITOR=true", "LC_ALL=C")
+}
+
+// localVariables are those by which git means another repository, or another part of this one, than the one that it is called in.
+var localVariables = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_INDEX_VERSION", "GIT_OBJECT_DIRECTORY",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE", "GIT_PREFIX",
+	"GIT_INTERNAL_SUPER_PREFIX", "GIT_REFLOG_ACTION", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"}
+
+// Local is an environment in which git means the repository that it is called in, for commands of the person: what else they told git stays.
+func Local(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(localVariables, name)
+	})
+}
