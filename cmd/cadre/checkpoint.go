@@ -24,43 +24,33 @@ import (
 const checkpointTime = time.Minute
 
 func (a *app) checkpointCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "checkpoint [TEAM]", Short: "Keep what the team is now on a branch of its repository", Args: positional(0),
+	return a.looking(0, &cobra.Command{
+		Use: "checkpoint [TEAM]", Short: "Keep what the team is now on a branch of its repository",
 		Long: "Make a checkpoint of the team now: a commit on the branch cadre/TEAM of the repository that it works in, which touches neither the\nwork tree nor the index, HEAD or any hook. Outside a repository it is kept beside the team. Hosts make checkpoints by themselves; a team\nwhose folder was lost comes back from the last one: cadre resume TEAM --from-git.",
-		RunE: func(c *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeoutCause(c.Context(), checkpointTime, fmt.Errorf("the checkpoint was not made within %s", checkpointTime))
-			defer cancel()
-			name, _, err := a.split(ctx, args, 0)
-			if err != nil {
-				return err
+	}, func(c *cobra.Command, d opened, _ []string) error {
+		ctx, cancel := context.WithTimeoutCause(c.Context(), checkpointTime, fmt.Errorf("the checkpoint was not made within %s", checkpointTime))
+		defer cancel()
+		if t := d.Team(); t.CheckOurs() != nil {
+			return t.CheckOurs()
+		}
+		made, notice, err := coord.Checkpoint(ctx, d.Desk, d.dir)
+		if checkpoint.Lasting(err) {
+			return usage{err}
+		}
+		if err != nil {
+			return err
+		}
+		if notice != "" {
+			a.note(notice)
+		}
+		value := map[string]any{"team": made.Team, "seq": made.Seq, "at": made.At, "commit": made.Commit, "place": made.Place, "written": made.Written}
+		return a.print(value, func(w io.Writer) error {
+			if !made.Written {
+				return said("the last checkpoint has everything: %s, %d records%s", made.Place, made.Seq, prefix(", commit ", made.Commit))(w)
 			}
-			d, dir, err := a.open(ctx, name, false)
-			if err != nil {
-				return err
-			}
-			defer d.Close()
-			if t := d.Team(); t.CheckOurs() != nil {
-				return t.CheckOurs()
-			}
-			made, notice, err := coord.Checkpoint(ctx, d, dir)
-			if checkpoint.Lasting(err) {
-				return usage{err}
-			}
-			if err != nil {
-				return err
-			}
-			if notice != "" {
-				a.note(notice)
-			}
-			value := map[string]any{"team": made.Team, "seq": made.Seq, "at": made.At, "commit": made.Commit, "place": made.Place, "written": made.Written}
-			return a.print(value, func(w io.Writer) error {
-				if !made.Written {
-					return said("the last checkpoint has everything: %s, %d records%s", made.Place, made.Seq, prefix(", commit ", made.Commit))(w)
-				}
-				return said("checkpoint of %d records on %s%s", made.Seq, made.Place, prefix(", commit ", made.Commit))(w)
-			})
-		},
-	}
+			return said("checkpoint of %d records on %s%s", made.Seq, made.Place, prefix(", commit ", made.Commit))(w)
+		})
+	})
 }
 
 // restoring says where a team is restored from, and what of it is given anew.

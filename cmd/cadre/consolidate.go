@@ -21,9 +21,8 @@ import (
 func (a *app) consolidateCommand() *cobra.Command {
 	var o consolidate.Options
 	var rollBack bool
-	var as string
-	c := &cobra.Command{
-		Use: "consolidate [TEAM]", Short: "Check what a team did, commit it, and complete the team", Args: positional(0),
+	c := a.onTeam(0, &cobra.Command{
+		Use: "consolidate [TEAM]", Short: "Check what a team did, commit it, and complete the team",
 		Long: `Bring a team to its end when everybody is done: members with worktrees of their own end, what they did on their branches is put into the work tree, the checks of
 the team (checks: in its file, or --check) run in its directory, and what the team did becomes one commit on what is checked out, with the branches as its
 further parents. Then the team is complete, and its record is kept as the file COMPLETED in its folder. A team that is complete without one can be consolidated too.
@@ -39,30 +38,25 @@ the team goes on, and its lead is told what the check said. Killed at any moment
 unfinished, and has a team go on that was only marked for its end (cadre shutdown --graceful).
 
 Exit status 0: the team is complete. 1: not now: somebody works, a check failed, a file is in the way. 2: it will not work.`,
-		RunE: func(c *cobra.Command, args []string) error {
-			name, _, err := a.split(c.Context(), args, 0)
-			if err != nil {
-				return err
+	}, func(c *cobra.Command, name string, _ []string) error {
+		o.Actor = a.caller(c, name)
+		for _, flag := range []string{"message", "include", "only", "no-commit"} {
+			o.Anew = o.Anew || c.Flags().Changed(flag)
+		}
+		if rollBack {
+			if o.Anew {
+				return usage{fmt.Errorf("--roll-back gives up what is unfinished, and begins nothing; leave the other flags away")}
 			}
-			o.Actor = a.actor(name, as)
-			for _, flag := range []string{"message", "include", "only", "no-commit"} {
-				o.Anew = o.Anew || c.Flags().Changed(flag)
-			}
-			if rollBack {
-				if o.Anew {
-					return usage{fmt.Errorf("--roll-back gives up what is unfinished, and begins nothing; leave the other flags away")}
-				}
-				return a.rollBack(c.Context(), name, o)
-			}
-			return a.consolidate(c.Context(), name, o)
-		},
-	}
+			return a.rollBack(c.Context(), name, o)
+		}
+		return a.consolidate(c.Context(), name, o)
+	})
 	c.Flags().StringVarP(&o.Message, "message", "m", "", "first lines of the commit's message; by default made from the goal")
 	c.Flags().StringArrayVar(&o.Include, "include", nil, "file or folder that is committed although you had changes there before the team; may be repeated")
 	c.Flags().StringArrayVar(&o.Only, "only", nil, "file or folder that is committed, and nothing else of the work tree; may be repeated")
 	c.Flags().BoolVar(&o.NoCommit, "no-commit", false, "run the checks and complete the team, and commit nothing")
 	c.Flags().BoolVar(&rollBack, "roll-back", false, "give up an unfinished consolidation, or the mark for one: nothing is committed, and the team goes on")
-	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
+	actsAs(c)
 	return c
 }
 

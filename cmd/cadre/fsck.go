@@ -32,40 +32,35 @@ type verdict struct {
 
 func (a *app) fsckCommand() *cobra.Command {
 	var mend bool
-	c := &cobra.Command{
-		Use: "fsck [TEAM]", Short: "Check a team's files, and mend them", Args: positional(0),
+	c := a.onTeam(0, &cobra.Command{
+		Use: "fsck [TEAM]", Short: "Check a team's files, and mend them",
 		Long: "Read everything of a team and say what is damaged, with file and line. It changes nothing unless --mend is given; then the\nteam is made usable again with as little loss as possible, it is said exactly what is lost, and the damaged files are set aside.\n\nExit status 0: all is well, or was mended. 2: there is damage.",
-		RunE: func(c *cobra.Command, args []string) error {
-			ctx := c.Context()
-			name, _, err := a.split(ctx, args, 0)
-			if err != nil {
+	}, func(c *cobra.Command, name string, _ []string) error {
+		ctx := c.Context()
+		dir, err := a.home.Folder(name)
+		if err != nil {
+			return err
+		}
+		v, err := a.examine(ctx, name, dir)
+		if err != nil {
+			return err
+		}
+		if !v.Healthy && mend && coord.Hosted(filepath.Join(dir, "hosts")) {
+			return &team.Error{Code: team.NotReady, Text: "a host still runs sessions of the team, and would lose it; end it first, then mend"}
+		}
+		if !v.Healthy && mend {
+			if err := mendTeam(ctx, dir, &v); err != nil {
 				return err
 			}
-			dir, err := a.home.Folder(name)
-			if err != nil {
-				return err
-			}
-			v, err := a.examine(ctx, name, dir)
-			if err != nil {
-				return err
-			}
-			if !v.Healthy && mend && coord.Hosted(filepath.Join(dir, "hosts")) {
-				return &team.Error{Code: team.NotReady, Text: "a host still runs sessions of the team, and would lose it; end it first, then mend"}
-			}
-			if !v.Healthy && mend {
-				if err := mendTeam(ctx, dir, &v); err != nil {
-					return err
-				}
-			}
-			if err := a.print(v, v.write); err != nil {
-				return err
-			}
-			if !v.Healthy && !v.Mended {
-				return exit(hopeless)
-			}
-			return nil
-		},
-	}
+		}
+		if err := a.print(v, v.write); err != nil {
+			return err
+		}
+		if !v.Healthy && !v.Mended {
+			return exit(hopeless)
+		}
+		return nil
+	})
 	c.Flags().BoolVar(&mend, "mend", false, "make the team usable again; the damaged files are set aside")
 	return c
 }

@@ -121,87 +121,77 @@ func (a *app) lsCommand() *cobra.Command {
 }
 
 func (a *app) statusCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "status [TEAM]", Short: "Show a team: its members, what they do, its tasks", Args: positional(0),
-		RunE: func(c *cobra.Command, args []string) error {
-			name, _, err := a.split(c.Context(), args, 0)
-			if err != nil {
+	return a.looking(0, &cobra.Command{
+		Use: "status [TEAM]", Short: "Show a team: its members, what they do, its tasks",
+	}, func(c *cobra.Command, d opened, _ []string) error {
+		var all struct {
+			overview
+			Members     []team.Member         `json:"members"`
+			Permissions []team.Permission     `json:"permissions"`
+			TaskUsage   map[string]team.Usage `json:"taskUsage,omitempty"` // of the tasks that used something, by id
+		}
+		var spent []team.Task
+		held := map[string]string{}
+		d.View(func(s *team.State) {
+			all.overview, all.Members, all.Permissions = a.summarize(s, d.dir), s.Members(), s.Permissions()
+			for t := range s.Tasks() {
+				if t.Status == team.InProgress {
+					held[t.Owner] += prefix(", ", held[t.Owner])
+					held[t.Owner] = t.ID + " " + t.Subject
+				}
+				if t.Usage != (team.Usage{}) {
+					spent = append(spent, t)
+				}
+			}
+		})
+		if all.Permissions == nil {
+			all.Permissions = []team.Permission{}
+		}
+		if len(spent) > 0 {
+			all.TaskUsage = map[string]team.Usage{}
+			for _, t := range spent {
+				all.TaskUsage[t.ID] = t.Usage
+			}
+		}
+		return a.print(all, func(w io.Writer) error {
+			o := all.overview
+			fmt.Fprintf(w, "%s is %s: %s tasks done (%d in progress, %d pending)\n", o.Name, o.Status, o.progress(), o.Tasks["in_progress"], o.Tasks["pending"])
+			if o.Goal != "" {
+				fmt.Fprintln(w, "goal: "+show.Clean(o.Goal))
+			}
+			fmt.Fprintf(w, "%slast change %s", where(o.Dir), show.Ago(desk.Now(), o.UpdatedAt))
+			if o.Usage.Tokens() > 0 {
+				fmt.Fprintf(w, ", %d tokens%s", o.Usage.Tokens(), prefix(", ", cost(o.Usage)))
+			}
+			if o.Exhausted != "" {
+				fmt.Fprintf(w, "; the budget is spent: %s; to give it more: cadre budget %s", o.Exhausted, o.Name)
+			}
+			if o.Observed != "" {
+				fmt.Fprintf(w, "\nit is the team %s of somebody else, who is %s", show.Clean(o.Observed), observedNow(o))
+			} else if o.Dormant {
+				fmt.Fprintf(w, "\nno process of it lives at the moment; to go on: cadre resume %s", o.Name)
+			} else if !o.Hosted && o.Status == team.TeamActive && hasSessions(all.Members) {
+				fmt.Fprintf(w, "\nno process runs its sessions at the moment; to go on: cadre run FILE, or cadre host %s", o.Name)
+			}
+			fmt.Fprint(w, "\n\n")
+			var t show.Table
+			t.Row("MEMBER", "AGENT", "ROLE", "STATUS", "MAIL", "TOKENS", "COST", "CONTEXT", "WORKS ON")
+			for _, m := range all.Members {
+				works := held[m.Name]
+				if works == "" {
+					works = m.Summary
+				}
+				t.Row(m.Name, m.Agent, m.Role, string(m.Status), fmt.Sprint(len(m.Inbox)), tokens(m.Usage), cost(m.Usage), percent(m.Context), works)
+			}
+			if err := t.Write(w); err != nil {
 				return err
 			}
-			d, dir, err := a.open(c.Context(), name, false)
-			if err != nil {
+			if err := writeSpent(w, o.Name, spent); err != nil {
 				return err
 			}
-			defer d.Close()
-			var all struct {
-				overview
-				Members     []team.Member         `json:"members"`
-				Permissions []team.Permission     `json:"permissions"`
-				TaskUsage   map[string]team.Usage `json:"taskUsage,omitempty"` // of the tasks that used something, by id
-			}
-			var spent []team.Task
-			held := map[string]string{}
-			d.View(func(s *team.State) {
-				all.overview, all.Members, all.Permissions = a.summarize(s, dir), s.Members(), s.Permissions()
-				for t := range s.Tasks() {
-					if t.Status == team.InProgress {
-						held[t.Owner] += prefix(", ", held[t.Owner])
-						held[t.Owner] = t.ID + " " + t.Subject
-					}
-					if t.Usage != (team.Usage{}) {
-						spent = append(spent, t)
-					}
-				}
-			})
-			if all.Permissions == nil {
-				all.Permissions = []team.Permission{}
-			}
-			if len(spent) > 0 {
-				all.TaskUsage = map[string]team.Usage{}
-				for _, t := range spent {
-					all.TaskUsage[t.ID] = t.Usage
-				}
-			}
-			return a.print(all, func(w io.Writer) error {
-				o := all.overview
-				fmt.Fprintf(w, "%s is %s: %s tasks done (%d in progress, %d pending)\n", o.Name, o.Status, o.progress(), o.Tasks["in_progress"], o.Tasks["pending"])
-				if o.Goal != "" {
-					fmt.Fprintln(w, "goal: "+show.Clean(o.Goal))
-				}
-				fmt.Fprintf(w, "%slast change %s", where(o.Dir), show.Ago(desk.Now(), o.UpdatedAt))
-				if o.Usage.Tokens() > 0 {
-					fmt.Fprintf(w, ", %d tokens%s", o.Usage.Tokens(), prefix(", ", cost(o.Usage)))
-				}
-				if o.Exhausted != "" {
-					fmt.Fprintf(w, "; the budget is spent: %s; to give it more: cadre budget %s", o.Exhausted, o.Name)
-				}
-				if o.Observed != "" {
-					fmt.Fprintf(w, "\nit is the team %s of somebody else, who is %s", show.Clean(o.Observed), observedNow(o))
-				} else if o.Dormant {
-					fmt.Fprintf(w, "\nno process of it lives at the moment; to go on: cadre resume %s", o.Name)
-				} else if !o.Hosted && o.Status == team.TeamActive && hasSessions(all.Members) {
-					fmt.Fprintf(w, "\nno process runs its sessions at the moment; to go on: cadre run FILE, or cadre host %s", o.Name)
-				}
-				fmt.Fprint(w, "\n\n")
-				var t show.Table
-				t.Row("MEMBER", "AGENT", "ROLE", "STATUS", "MAIL", "TOKENS", "COST", "CONTEXT", "WORKS ON")
-				for _, m := range all.Members {
-					works := held[m.Name]
-					if works == "" {
-						works = m.Summary
-					}
-					t.Row(m.Name, m.Agent, m.Role, string(m.Status), fmt.Sprint(len(m.Inbox)), tokens(m.Usage), cost(m.Usage), percent(m.Context), works)
-				}
-				if err := t.Write(w); err != nil {
-					return err
-				}
-				if err := writeSpent(w, o.Name, spent); err != nil {
-					return err
-				}
-				return writeWaiting(w, o.Name, all.Members, all.Permissions)
-			})
-		},
-	}
+			return writeWaiting(w, o.Name, all.Members, all.Permissions)
+		})
+	})
 }
 
 func where(dir string) string {
@@ -289,55 +279,45 @@ func hasSessions(members []team.Member) bool {
 func (a *app) logCommand() *cobra.Command {
 	var follow bool
 	var after int64
-	c := &cobra.Command{
-		Use: "log [TEAM]", Short: "Show what happened, all of it", Args: positional(0),
+	c := a.looking(0, &cobra.Command{
+		Use: "log [TEAM]", Short: "Show what happened, all of it",
 		Long: "Show the history of a team, the oldest first. With --follow it goes on with what happens until the team has ended or you\ninterrupt it. With --json it prints an array of records, or with --follow one record a line.",
-		RunE: func(c *cobra.Command, args []string) error {
-			stays()
-			ctx := c.Context()
-			name, _, err := a.split(ctx, args, 0)
+	}, func(c *cobra.Command, d opened, _ []string) error {
+		stays()
+		ctx := c.Context()
+		records, between := d.Read(ctx, after), ","
+		if follow {
+			records, between = d.Watch(ctx, after), ""
+		}
+		if a.json && !follow {
+			io.WriteString(a.out, "[")
+		}
+		first := true
+		for r, err := range records {
 			if err != nil {
+				if follow && ctx.Err() != nil {
+					return nil
+				}
 				return err
 			}
-			d, _, err := a.open(ctx, name, false)
-			if err != nil {
+			if err := a.printRecord(r, first, between); err != nil {
 				return err
 			}
-			defer d.Close()
-			records, between := d.Read(ctx, after), ","
-			if follow {
-				records, between = d.Watch(ctx, after), ""
+			first = false
+			if follow && r.Seq == d.Seq() && ended(d.Team()) {
+				break
 			}
-			if a.json && !follow {
-				io.WriteString(a.out, "[")
-			}
-			first := true
-			for r, err := range records {
-				if err != nil {
-					if follow && ctx.Err() != nil {
-						return nil
-					}
-					return err
-				}
-				if err := a.printRecord(r, first, between); err != nil {
-					return err
-				}
-				first = false
-				if follow && r.Seq == d.Seq() && ended(d.Team()) {
+			if follow && r.Seq > d.Seq() {
+				if d.Refresh(ctx); ended(d.Team()) && d.Seq() == r.Seq {
 					break
 				}
-				if follow && r.Seq > d.Seq() {
-					if d.Refresh(ctx); ended(d.Team()) && d.Seq() == r.Seq {
-						break
-					}
-				}
 			}
-			if a.json && !follow {
-				io.WriteString(a.out, "]\n")
-			}
-			return nil
-		},
-	}
+		}
+		if a.json && !follow {
+			io.WriteString(a.out, "]\n")
+		}
+		return nil
+	})
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what happens")
 	c.Flags().Int64Var(&after, "after", 0, "begin after this seq")
 	return c

@@ -39,26 +39,20 @@ func (a *app) sent(what string) func(*desk.Desk, *team.Record) error {
 }
 
 func (a *app) sendCommand() *cobra.Command {
-	var from string
 	var body team.SendMessage
-	c := &cobra.Command{
-		Use: "send [TEAM] --to NAME TEXT", Short: "Send a message to a member", Args: positional(1),
+	c := a.onTeam(1, &cobra.Command{
+		Use: "send [TEAM] --to NAME TEXT", Short: "Send a message to a member",
 		Long: "Send a message to one member. TEXT may be - for standard input. A message of at most 1 MiB is kept until its recipient\nhas it; one to a member that does not exist or has ended is refused.",
-		RunE: func(c *cobra.Command, args []string) error {
-			name, args, err := a.split(c.Context(), args, 1)
-			if err != nil {
-				return err
-			}
-			if body.To == "" {
-				return usage{fmt.Errorf("say to whom, with --to NAME; to everybody: cadre broadcast")}
-			}
-			if body.Body, err = text(c, args[0]); err != nil {
-				return err
-			}
-			return a.do(c.Context(), name, a.actor(name, from), &body, a.sent(body.To))
-		},
-	}
-	c.Flags().StringVar(&from, "from", "", "the sender; you by default")
+	}, func(c *cobra.Command, name string, args []string) (err error) {
+		if body.To == "" {
+			return usage{fmt.Errorf("say to whom, with --to NAME; to everybody: cadre broadcast")}
+		}
+		if body.Body, err = text(c, args[0]); err != nil {
+			return err
+		}
+		return a.act(c, name, &body, a.sent(body.To))
+	})
+	c.Flags().String("from", "", "the sender; you by default")
 	c.Flags().StringVar(&body.To, "to", "", "the recipient")
 	mailFlags(c, &body.Intent, &body.Priority)
 	return c
@@ -70,49 +64,38 @@ func mailFlags(c *cobra.Command, intent, priority *string) {
 }
 
 func (a *app) broadcastCommand() *cobra.Command {
-	var from string
 	var body team.Broadcast
-	c := &cobra.Command{
-		Use: "broadcast [TEAM] TEXT", Short: "Send a message to everybody else", Args: positional(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			name, args, err := a.split(c.Context(), args, 1)
-			if err != nil {
-				return err
-			}
-			if body.Body, err = text(c, args[0]); err != nil {
-				return err
-			}
-			return a.do(c.Context(), name, a.actor(name, from), &body, func(d *desk.Desk, r *team.Record) error {
-				e, _ := find[*team.MessageSent](r)
-				return a.sent(strings.Join(e.Message.Recipients, ", "))(d, r)
-			})
-		},
-	}
-	c.Flags().StringVar(&from, "from", "", "the sender; you by default")
+	c := a.onTeam(1, &cobra.Command{
+		Use: "broadcast [TEAM] TEXT", Short: "Send a message to everybody else",
+	}, func(c *cobra.Command, name string, args []string) (err error) {
+		if body.Body, err = text(c, args[0]); err != nil {
+			return err
+		}
+		return a.act(c, name, &body, func(d *desk.Desk, r *team.Record) error {
+			e, _ := find[*team.MessageSent](r)
+			return a.sent(strings.Join(e.Message.Recipients, ", "))(d, r)
+		})
+	})
+	c.Flags().String("from", "", "the sender; you by default")
 	mailFlags(c, &body.Intent, &body.Priority)
 	return c
 }
 
 func (a *app) inboxCommand() *cobra.Command {
 	var peek, again bool
-	c := &cobra.Command{
-		Use: "inbox [TEAM] NAME", Short: "Take a member's undelivered messages", Args: positional(1),
+	c := a.onTeam(1, &cobra.Command{
+		Use: "inbox [TEAM] NAME", Short: "Take a member's undelivered messages",
 		Long: "Print the messages that the member was not given yet, and record that it has them. With --peek nothing is recorded. With\n--again the messages that were handed out and never confirmed as read are printed once more: confirming is the last thing that this command does, so\nwhat a killed call may have swallowed is among them.",
-		RunE: func(c *cobra.Command, args []string) error {
-			name, args, err := a.split(c.Context(), args, 1)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeoutCause(c.Context(), lockWait, fmt.Errorf("team %s was busy for %s", name, lockWait))
-			defer cancel()
-			d, _, err := a.open(ctx, name, !peek)
-			if err != nil {
-				return err
-			}
-			defer d.Close()
-			return a.inbox(ctx, d, args[0], peek, again)
-		},
-	}
+	}, func(c *cobra.Command, name string, args []string) error {
+		ctx, cancel := context.WithTimeoutCause(c.Context(), lockWait, fmt.Errorf("team %s was busy for %s", name, lockWait))
+		defer cancel()
+		d, _, err := a.open(ctx, name, !peek)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		return a.inbox(ctx, d, args[0], peek, again)
+	})
 	c.Flags().BoolVar(&peek, "peek", false, "look only")
 	c.Flags().BoolVar(&again, "again", false, "also what was handed out before and not confirmed as read")
 	return c

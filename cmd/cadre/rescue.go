@@ -22,44 +22,34 @@ import (
 )
 
 func (a *app) reviewCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "review [TEAM]", Short: "Read a team that has ended, and change nothing", Args: positional(0),
+	return a.looking(0, &cobra.Command{
+		Use: "review [TEAM]", Short: "Read a team that has ended, and change nothing",
 		Long: "Read what became of a team that is complete or was aborted: its members, tasks with their results, the last messages, and where\nits report is. A team whose name was given to a new one is found under its id. Nothing can be changed in it any more; its whole\nhistory is in cadre log.",
-		RunE: func(c *cobra.Command, args []string) error {
-			name, _, err := a.split(c.Context(), args, 0)
-			if err != nil {
+	}, func(c *cobra.Command, d opened, _ []string) error {
+		if t := d.Team(); t.Status != team.TeamComplete && t.Status != team.TeamAborted {
+			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is %s, not at its end; what it does is in cadre status %s", d.name, t.Status, d.name)}
+		}
+		found, err := resume.Examine(c.Context(), d.Desk, d.dir, time.Now())
+		if err != nil {
+			return err
+		}
+		var tasks []team.Task
+		d.View(func(s *team.State) { tasks = slices.Collect(s.Tasks()) })
+		value := struct {
+			*resume.Examination
+			All    []team.Task         `json:"all"`
+			Record *consolidate.Record `json:"record,omitempty"`
+		}{Examination: found, All: tasks}
+		if value.Record, err = consolidate.Sealed(d.dir); err != nil {
+			return err
+		}
+		return a.print(value, func(w io.Writer) error {
+			if err := writeReview(w, found, tasks); err != nil {
 				return err
 			}
-			d, dir, err := a.open(c.Context(), name, false)
-			if err != nil {
-				return err
-			}
-			defer d.Close()
-			if t := d.Team(); t.Status != team.TeamComplete && t.Status != team.TeamAborted {
-				return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is %s, not at its end; what it does is in cadre status %s", name, t.Status, name)}
-			}
-			found, err := resume.Examine(c.Context(), d, dir, time.Now())
-			if err != nil {
-				return err
-			}
-			var tasks []team.Task
-			d.View(func(s *team.State) { tasks = slices.Collect(s.Tasks()) })
-			value := struct {
-				*resume.Examination
-				All    []team.Task         `json:"all"`
-				Record *consolidate.Record `json:"record,omitempty"`
-			}{Examination: found, All: tasks}
-			if value.Record, err = consolidate.Sealed(dir); err != nil {
-				return err
-			}
-			return a.print(value, func(w io.Writer) error {
-				if err := writeReview(w, found, tasks); err != nil {
-					return err
-				}
-				return a.writeRecord(c.Context(), w, d, dir)
-			})
-		},
-	}
+			return a.writeRecord(c.Context(), w, d.Desk, d.dir)
+		})
+	})
 }
 
 func writeReview(w io.Writer, e *resume.Examination, tasks []team.Task) error {
@@ -91,73 +81,61 @@ func writeReview(w io.Writer, e *resume.Examination, tasks []team.Task) error {
 
 func (a *app) abortCommand() *cobra.Command {
 	var reason string
-	c := &cobra.Command{
-		Use: "abort [TEAM]", Short: "End a team at once, and keep its record", Args: positional(0),
+	c := a.onTeam(0, &cobra.Command{
+		Use: "abort [TEAM]", Short: "End a team at once, and keep its record",
 		Long: "End every session of a team at once, and the team with them. Its record is kept: cadre review reads it. It may be called again\nwhile something is still there.",
-		RunE: func(c *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute, fmt.Errorf("not everybody has ended within a minute"))
-			defer cancel()
-			name, _, err := a.split(ctx, args, 0)
-			if err != nil {
+	}, func(c *cobra.Command, name string, _ []string) error {
+		ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute, fmt.Errorf("not everybody has ended within a minute"))
+		defer cancel()
+		d, dir, err := a.open(ctx, name, true)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		was := d.Team().Consolidation
+		if d.Team().Status != team.TeamAborted {
+			if _, err := d.Do(ctx, team.Command{Actor: a.caller(c, name), Body: &team.SetStatus{Status: team.TeamAborted, Reason: reason}}); err != nil {
 				return err
 			}
-			d, dir, err := a.open(ctx, name, true)
-			if err != nil {
-				return err
+		}
+		if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
+			return &team.Error{Code: team.NotReady, Text: "the team is aborted, but a process of it is still there: " + err.Error() + "; run cadre abort again"}
+		}
+		if was.Open() {
+			if err := consolidate.Settle(ctx, consolidate.Options{Desk: d, Dir: dir, Log: a.note}); err != nil {
+				return &team.Error{Code: team.NotReady, Text: "the team is aborted, but its consolidation has not ended: " + err.Error()}
 			}
-			defer d.Close()
-			was := d.Team().Consolidation
-			if d.Team().Status != team.TeamAborted {
-				if _, err := d.Do(ctx, team.Command{Actor: a.actor(name, ""), Body: &team.SetStatus{Status: team.TeamAborted, Reason: reason}}); err != nil {
-					return err
-				}
-			}
-			if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
-				return &team.Error{Code: team.NotReady, Text: "the team is aborted, but a process of it is still there: " + err.Error() + "; run cadre abort again"}
-			}
-			if was.Open() {
-				if err := consolidate.Settle(ctx, consolidate.Options{Desk: d, Dir: dir, Log: a.note}); err != nil {
-					return &team.Error{Code: team.NotReady, Text: "the team is aborted, but its consolidation has not ended: " + err.Error()}
-				}
-			}
-			if err := coord.KeepWork(ctx, dir, a.note); err != nil {
-				return err
-			}
-			return a.print(d.Team(), said("team %s is aborted; to read its record: cadre review %s", name, name))
-		},
-	}
+		}
+		if err := coord.KeepWork(ctx, dir, a.note); err != nil {
+			return err
+		}
+		return a.print(d.Team(), said("team %s is aborted; to read its record: cadre review %s", name, name))
+	})
 	c.Flags().StringVar(&reason, "reason", "", "why, for the record")
 	return c
 }
 
 // windDown marks the team for its consolidation.
-func (a *app) windDown(ctx context.Context, args []string, as string) error {
-	name, _, err := a.split(ctx, args, 0)
+func (a *app) windDown(c *cobra.Command, args []string) error {
+	name, _, err := a.split(c, args, 0)
 	if err != nil {
 		return err
 	}
-	return a.do(ctx, name, a.actor(name, as), &team.SetStatus{Status: team.TeamConsolidating}, func(d *desk.Desk, _ *team.Record) error {
+	return a.act(c, name, &team.SetStatus{Status: team.TeamConsolidating}, func(d *desk.Desk, _ *team.Record) error {
 		return a.print(d.Team(), said("team %s begins nothing new; when everybody is done: cadre consolidate %s", name, name))
 	})
 }
 
 func (a *app) reassignCommand() *cobra.Command {
 	var force bool
-	var as string
-	c := &cobra.Command{
-		Use: "reassign [TEAM] TASK NAME", Short: "Give a task to another member, with what was done of it", Args: positional(2),
+	c := a.onTeam(2, &cobra.Command{
+		Use: "reassign [TEAM] TASK NAME", Short: "Give a task to another member, with what was done of it",
 		Long: "Give a task to another member. What the present owner has changed where it works, and said last, goes with it. A task that a\nliving member works on is taken from it only with --force.",
-		RunE: func(c *cobra.Command, args []string) error {
-			ctx := c.Context()
-			name, args, err := a.split(ctx, args, 2)
-			if err != nil {
-				return err
-			}
-			return a.reassign(ctx, name, args[0], args[1], a.actor(name, as), force)
-		},
-	}
+	}, func(c *cobra.Command, name string, args []string) error {
+		return a.reassign(c.Context(), name, args[0], args[1], a.caller(c, name), force)
+	})
 	c.Flags().BoolVar(&force, "force", false, "also from a member that lives and works on it")
-	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
+	actsAs(c)
 	return c
 }
 
@@ -214,7 +192,6 @@ func perhaps(m resume.Member) string {
 }
 
 func (a *app) resendCommand() *cobra.Command {
-	var as string
 	c := &cobra.Command{
 		Use: "resend TEAM NAME [SEQ...]", Short: "Send messages again that were not delivered", Args: atLeast(2),
 		Long: "Send messages again that wait for a member: those that are late, or the ones named. They stay the same messages: a member that has\none already does not see it twice.",
@@ -227,7 +204,7 @@ func (a *app) resendCommand() *cobra.Command {
 				}
 				body.Seqs = append(body.Seqs, seq)
 			}
-			return a.do(c.Context(), args[0], a.actor(args[0], as), body, func(_ *desk.Desk, r *team.Record) error {
+			return a.act(c, args[0], body, func(_ *desk.Desk, r *team.Record) error {
 				e, _ := find[*team.MessagesResent](r)
 				if e == nil {
 					e = &team.MessagesResent{Member: args[1]}
@@ -236,63 +213,58 @@ func (a *app) resendCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
+	actsAs(c)
 	return c
 }
 
 func (a *app) factsCommand() *cobra.Command {
 	var record bool
 	var add []string
-	c := &cobra.Command{
-		Use: "facts [TEAM]", Short: "Show the files that everybody relies on, and whether they changed", Args: positional(0),
+	c := a.onTeam(0, &cobra.Command{
+		Use: "facts [TEAM]", Short: "Show the files that everybody relies on, and whether they changed",
 		Long: "Show the files that the team named as shared facts, in its file or with --add, and whether they are as they were when the team\nlast took note of them. With --record it takes note of them as they are now.",
-		RunE: func(c *cobra.Command, args []string) error {
-			ctx := c.Context()
-			name, _, err := a.split(ctx, args, 0)
+	}, func(c *cobra.Command, name string, _ []string) error {
+		ctx := c.Context()
+		d, dir, err := a.open(ctx, name, true)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		facts := slices.Clone(d.Team().Facts)
+		for _, one := range add {
+			f, err := factOf(one)
 			if err != nil {
 				return err
 			}
-			d, dir, err := a.open(ctx, name, true)
-			if err != nil {
+			if _, err := resume.Recorded(ctx, d.Team().Dir, []team.Fact{f}); err != nil {
 				return err
 			}
-			defer d.Close()
-			facts := slices.Clone(d.Team().Facts)
-			for _, one := range add {
-				f, err := factOf(one)
-				if err != nil {
-					return err
-				}
-				if _, err := resume.Recorded(ctx, d.Team().Dir, []team.Fact{f}); err != nil {
-					return err
-				}
-				facts = append(slices.DeleteFunc(facts, func(old team.Fact) bool { return old.Name == f.Name }), f)
-			}
-			if record || len(add) > 0 {
-				if facts, err = resume.Facts(ctx, d.Team().Dir, facts); err != nil {
-					return err
-				}
-				if _, err := d.Do(ctx, team.Command{Actor: a.actor(name, ""), Body: &team.RecordFacts{Facts: facts}}); err != nil {
-					return err
-				}
-			}
-			found, err := resume.Examine(ctx, d, dir, time.Now())
-			if err != nil {
+			facts = append(slices.DeleteFunc(facts, func(old team.Fact) bool { return old.Name == f.Name }), f)
+		}
+		if record || len(add) > 0 {
+			if facts, err = resume.Facts(ctx, d.Team().Dir, facts); err != nil {
 				return err
 			}
-			return a.print(found.Facts, func(w io.Writer) error {
-				if len(found.Facts) == 0 {
-					return said("team %s relies on no files; to name one: cadre facts %s --add NAME=PATH", name, name)(w)
-				}
-				var table show.Table
-				table.Row("FACT", "STATE", "PATH")
-				for _, f := range found.Facts {
-					table.Row(f.Name, f.State(), f.Path)
-				}
-				return table.Write(w)
-			})
-		},
-	}
+			if _, err := d.Do(ctx, team.Command{Actor: a.caller(c, name), Body: &team.RecordFacts{Facts: facts}}); err != nil {
+				return err
+			}
+		}
+		found, err := resume.Examine(ctx, d, dir, time.Now())
+		if err != nil {
+			return err
+		}
+		return a.print(found.Facts, func(w io.Writer) error {
+			if len(found.Facts) == 0 {
+				return said("team %s relies on no files; to name one: cadre facts %s --add NAME=PATH", name, name)(w)
+			}
+			var table show.Table
+			table.Row("FACT", "STATE", "PATH")
+			for _, f := range found.Facts {
+				table.Row(f.Name, f.State(), f.Path)
+			}
+			return table.Write(w)
+		})
+	})
 	c.Flags().BoolVar(&record, "record", false, "take note of them as they are now")
 	c.Flags().StringArrayVar(&add, "add", nil, "NAME=PATH, or PATH: one more, recorded as it is now; may be repeated")
 	return c

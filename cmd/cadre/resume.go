@@ -30,7 +30,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	var takeOver, fromGit bool
 	var from restoring
 	c := &cobra.Command{
-		Use: "resume [TEAM]", Short: "Go on with a team whose processes are gone", Args: positional(0),
+		Use: "resume [TEAM]", Short: "Go on with a team whose processes are gone",
 		Long: `Go on with a team whose lead, teammates, hosts or machine died. It is examined first, step by step: whether it may be gone on with, who leads, who
 lives, whether the facts still hold, what was said last, what is left to do. Then the lead is taken; sessions that live go on, those whose host died
 are taken over, and the rest is started again by the agents' own resume, each with the task that it held.
@@ -50,7 +50,7 @@ A team whose folder was lost is brought back from its checkpoints with --from-gi
 					return err
 				}
 			}
-			name, _, err := a.split(c.Context(), args, 0)
+			name, _, err := a.split(c, args, 0)
 			if err != nil {
 				return err
 			}
@@ -251,25 +251,15 @@ func rehost(ctx context.Context, d *desk.Desk, dir string) error {
 }
 
 func (a *app) probeCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "probe [TEAM]", Short: "Say who of a team lives, and touch nothing", Args: positional(0),
-		RunE: func(c *cobra.Command, args []string) error {
-			name, _, err := a.split(c.Context(), args, 0)
-			if err != nil {
-				return err
-			}
-			d, dir, err := a.open(c.Context(), name, false)
-			if err != nil {
-				return err
-			}
-			defer d.Close()
-			found, err := resume.Examine(c.Context(), d, dir, time.Now())
-			if err != nil {
-				return err
-			}
-			return a.print(found, func(w io.Writer) error { return writeExamination(w, found) })
-		},
-	}
+	return a.looking(0, &cobra.Command{
+		Use: "probe [TEAM]", Short: "Say who of a team lives, and touch nothing",
+	}, func(c *cobra.Command, d opened, _ []string) error {
+		found, err := resume.Examine(c.Context(), d.Desk, d.dir, time.Now())
+		if err != nil {
+			return err
+		}
+		return a.print(found, func(w io.Writer) error { return writeExamination(w, found) })
+	})
 }
 
 // writeExamination writes what was found, in the order of the steps.

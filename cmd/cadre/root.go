@@ -97,53 +97,6 @@ func subcommand(c *cobra.Command, args []string) error {
 	return usage{fmt.Errorf("there is no command %q%s; see: %s --help", args[0], hint, c.CommandPath())}
 }
 
-// positional checks the number of arguments: what the command needs, and TEAM before it, which may be left out.
-func positional(needed int) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) == needed || len(args) == needed+1 {
-			return nil
-		}
-		return usage{fmt.Errorf("%d arguments where %q needs %d or %d; see: %s --help", len(args), c.Use, needed, needed+1, c.CommandPath())}
-	}
-}
-
-// split separates TEAM, which may be left out, from the arguments of a command that needs that many.
-func (a *app) split(ctx context.Context, args []string, needed int) (name string, rest []string, err error) {
-	if len(args) > needed {
-		return args[0], args[1:], nil
-	}
-	name, err = a.theTeam(ctx)
-	return name, args, err
-}
-
-// theTeam is the team that is meant when none is named.
-func (a *app) theTeam(ctx context.Context) (string, error) {
-	if name := os.Getenv("CADRE_TEAM"); name != "" {
-		return name, nil
-	}
-	names, err := a.home.Names()
-	if err != nil {
-		return "", err
-	}
-	switch len(names) {
-	case 0:
-		return "", &team.Error{Code: team.NotFound, Text: "there is no team yet; create one: cadre create NAME"}
-	case 1:
-		return names[0], nil
-	}
-	var unfinished []string
-	for _, name := range names {
-		t, err := a.glance(ctx, name)
-		if err != nil || t.Status != team.TeamComplete && t.Status != team.TeamAborted {
-			unfinished = append(unfinished, name)
-		}
-	}
-	if len(unfinished) == 1 {
-		return unfinished[0], nil
-	}
-	return "", usage{fmt.Errorf("say which team: %s", strings.Join(names, ", "))}
-}
-
 func (a *app) glance(ctx context.Context, name string) (team.Team, error) {
 	d, _, err := a.open(ctx, name, false)
 	if err != nil {
@@ -197,57 +150,6 @@ func (a *app) hooks(procs *proc.Register) desk.Hooks {
 		}
 		return desk.SettingsHooks(a.home.Claude, hook.Trust{File: a.home.Trust()}, hook.Runner{Children: children})(ctx, t, e)
 	}
-}
-
-// do opens the team, sends the command as the actor and closes it again; see is called with what became of it.
-func (a *app) do(ctx context.Context, name, actor string, body team.Body, see func(d *desk.Desk, r *team.Record) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, fmt.Errorf("team %s was busy for %s", name, lockWait))
-	defer cancel()
-	d, _, err := a.open(ctx, name, true)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	receipt, err := d.Do(ctx, team.Command{Actor: actor, Body: body})
-	if err != nil {
-		return err
-	}
-	if see == nil {
-		return nil
-	}
-	return see(d, receipt.Record)
-}
-
-// actor is who calls: whom --as names, the member in whose session cadre was called, or the user.
-func (a *app) actor(name, as string) string {
-	switch {
-	case as != "":
-		return as
-	case os.Getenv("CADRE_MEMBER_NAME") != "" && os.Getenv("CADRE_TEAM") == name:
-		return os.Getenv("CADRE_MEMBER_NAME")
-	}
-	return team.User
-}
-
-// asItself refuses that a member's session acts as somebody else. It keeps an agent to its place; it is no wall between processes of one user.
-func asItself(c *cobra.Command) error {
-	member, as := os.Getenv("CADRE_MEMBER_NAME"), c.Flags().Lookup("as")
-	if member == "" || as == nil || !as.Changed || as.Value.String() == member {
-		return nil
-	}
-	return &team.Error{Code: team.Denied, Text: fmt.Sprintf("this is the session of %s, which acts as itself; leave --as %s away, or ask for it with a message", member, as.Value.String())}
-}
-
-// teammateOf is the team in whose teammate's session cadre was called; "" outside of any, and in its lead's.
-func (a *app) teammateOf(ctx context.Context) string {
-	name, member := os.Getenv("CADRE_TEAM"), os.Getenv("CADRE_MEMBER_NAME")
-	if name == "" || member == "" {
-		return ""
-	}
-	if t, err := a.glance(ctx, name); err == nil && t.Lead == member {
-		return ""
-	}
-	return name
 }
 
 // print prints the value as JSON, or what text writes.

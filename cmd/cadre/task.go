@@ -45,26 +45,21 @@ func list(text string) []string {
 
 func (a *app) taskAdd() *cobra.Command {
 	var body team.CreateTask
-	var as, before, meta string
+	var before, meta string
 	var timeout time.Duration
-	c := &cobra.Command{
-		Use: "add [TEAM] SUBJECT", Short: "Add a task", Args: positional(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			name, args, err := a.split(c.Context(), args, 1)
-			if err != nil {
-				return err
-			}
-			body.Subject, body.BlockedBy, body.TimeoutMS = args[0], list(before), timeout.Milliseconds()
-			if body.Metadata, err = metadata(meta); err != nil {
-				return err
-			}
-			return a.do(c.Context(), name, a.actor(name, as), &body, func(d *desk.Desk, r *team.Record) error {
-				a.winding(d.Team())
-				e, _ := find[*team.TaskCreated](r)
-				return a.printTask(d, e.Task.ID, "task %s: %s", e.Task.ID, e.Task.Subject)
-			})
-		},
-	}
+	c := a.onTeam(1, &cobra.Command{
+		Use: "add [TEAM] SUBJECT", Short: "Add a task",
+	}, func(c *cobra.Command, name string, args []string) (err error) {
+		body.Subject, body.BlockedBy, body.TimeoutMS = args[0], list(before), timeout.Milliseconds()
+		if body.Metadata, err = metadata(meta); err != nil {
+			return err
+		}
+		return a.act(c, name, &body, func(d *desk.Desk, r *team.Record) error {
+			a.winding(d.Team())
+			e, _ := find[*team.TaskCreated](r)
+			return a.printTask(d, e.Task.ID, "task %s: %s", e.Task.ID, e.Task.Subject)
+		})
+	})
 	f := c.Flags()
 	f.StringVar(&body.Run, "run", "", "command that a shell teammate runs for it")
 	f.StringVar(&before, "blocked-by", "", "ids of the tasks that come first, separated by commas")
@@ -76,7 +71,7 @@ func (a *app) taskAdd() *cobra.Command {
 	f.DurationVar(&timeout, "timeout", 0, "of its command")
 	f.Int64Var(&body.Retries, "retries", 0, "how often it is tried again when it fails")
 	f.StringVar(&meta, "metadata", "", "a JSON object of anything")
-	f.StringVar(&as, "as", "", "act as this member; you by default")
+	actsAs(c)
 	return c
 }
 
@@ -93,36 +88,26 @@ func metadata(text string) (m map[string]json.RawMessage, err error) {
 func (a *app) taskList() *cobra.Command {
 	var status, owner string
 	var claimable bool
-	c := &cobra.Command{
-		Use: "list [TEAM]", Aliases: []string{"ls"}, Short: "List the tasks", Args: positional(0),
-		RunE: func(c *cobra.Command, args []string) error {
-			name, _, err := a.split(c.Context(), args, 0)
-			if err != nil {
-				return err
+	c := a.looking(0, &cobra.Command{
+		Use: "list [TEAM]", Aliases: []string{"ls"}, Short: "List the tasks",
+	}, func(c *cobra.Command, d opened, _ []string) (err error) {
+		switch team.TaskStatus(status) {
+		case "", team.Pending, team.InProgress, team.Completed:
+		default:
+			return usage{fmt.Errorf("%q is no status of a task; it is pending, in_progress or completed", status)}
+		}
+		d.View(func(s *team.State) {
+			tasks := s.Tasks()
+			switch {
+			case claimable:
+				tasks = slices.Values(s.Claimable(owner))
+			case status != "" || owner != "":
+				tasks = only(tasks, team.TaskStatus(status), owner)
 			}
-			switch team.TaskStatus(status) {
-			case "", team.Pending, team.InProgress, team.Completed:
-			default:
-				return usage{fmt.Errorf("%q is no status of a task; it is pending, in_progress or completed", status)}
-			}
-			d, _, err := a.open(c.Context(), name, false)
-			if err != nil {
-				return err
-			}
-			defer d.Close()
-			d.View(func(s *team.State) {
-				tasks := s.Tasks()
-				switch {
-				case claimable:
-					tasks = slices.Values(s.Claimable(owner))
-				case status != "" || owner != "":
-					tasks = only(tasks, team.TaskStatus(status), owner)
-				}
-				err = a.printTasks(s, tasks)
-			})
-			return err
-		},
-	}
+			err = a.printTasks(s, tasks)
+		})
+		return err
+	})
 	c.Flags().StringVar(&status, "status", "", "only those that are pending, in_progress or completed")
 	c.Flags().StringVar(&owner, "owner", "", "only those of this member")
 	c.Flags().BoolVar(&claimable, "claimable", false, "only those that could be claimed now, in the order of claim --next; with --owner those that this member could claim")
@@ -166,27 +151,17 @@ func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
 }
 
 func (a *app) taskShow() *cobra.Command {
-	return &cobra.Command{
-		Use: "show [TEAM] ID", Short: "Show a task with its result", Args: positional(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			name, args, err := a.split(c.Context(), args, 1)
-			if err != nil {
-				return err
-			}
-			d, _, err := a.open(c.Context(), name, false)
-			if err != nil {
-				return err
-			}
-			defer d.Close()
-			var t team.Task
-			var ok bool
-			d.View(func(s *team.State) { t, ok = s.Task(args[0]) })
-			if !ok || t.Status == team.Deleted {
-				return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no task %s in team %s; to see the tasks: cadre task list %s", args[0], name, name)}
-			}
-			return a.print(t, func(w io.Writer) error { return describe(w, t) })
-		},
-	}
+	return a.looking(1, &cobra.Command{
+		Use: "show [TEAM] ID", Short: "Show a task with its result",
+	}, func(c *cobra.Command, d opened, args []string) error {
+		var t team.Task
+		var ok bool
+		d.View(func(s *team.State) { t, ok = s.Task(args[0]) })
+		if !ok || t.Status == team.Deleted {
+			return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no task %s in team %s; to see the tasks: cadre task list %s", args[0], d.name, d.name)}
+		}
+		return a.print(t, func(w io.Writer) error { return describe(w, t) })
+	})
 }
 
 func describe(w io.Writer, t team.Task) error {
@@ -226,34 +201,29 @@ func describe(w io.Writer, t team.Task) error {
 }
 
 func (a *app) taskUpdate() *cobra.Command {
-	var subject, description, activeForm, owner, priority, run, meta, as string
+	var subject, description, activeForm, owner, priority, run, meta string
 	var addBlockedBy, removeBlockedBy, addBlocks, removeBlocks string
-	c := &cobra.Command{
-		Use: "update [TEAM] ID", Short: "Change a task", Args: positional(1),
+	c := a.onTeam(1, &cobra.Command{
+		Use: "update [TEAM] ID", Short: "Change a task",
 		Long: "Change what is named by a flag. --owner \"\" takes the owner away; a metadata value null deletes its key.",
-		RunE: func(c *cobra.Command, args []string) error {
-			name, args, err := a.split(c.Context(), args, 1)
-			if err != nil {
-				return err
+	}, func(c *cobra.Command, name string, args []string) (err error) {
+		body := team.UpdateTask{Task: args[0], AddBlockedBy: list(addBlockedBy), RemoveBlockedBy: list(removeBlockedBy), AddBlocks: list(addBlocks), RemoveBlocks: list(removeBlocks)}
+		for flag, to := range map[string]struct {
+			field **string
+			value *string
+		}{"subject": {&body.Subject, &subject}, "description": {&body.Description, &description}, "active-form": {&body.ActiveForm, &activeForm},
+			"owner": {&body.Owner, &owner}, "priority": {&body.Priority, &priority}, "run": {&body.Run, &run}} {
+			if c.Flags().Changed(flag) {
+				*to.field = to.value
 			}
-			body := team.UpdateTask{Task: args[0], AddBlockedBy: list(addBlockedBy), RemoveBlockedBy: list(removeBlockedBy), AddBlocks: list(addBlocks), RemoveBlocks: list(removeBlocks)}
-			for flag, to := range map[string]struct {
-				field **string
-				value *string
-			}{"subject": {&body.Subject, &subject}, "description": {&body.Description, &description}, "active-form": {&body.ActiveForm, &activeForm},
-				"owner": {&body.Owner, &owner}, "priority": {&body.Priority, &priority}, "run": {&body.Run, &run}} {
-				if c.Flags().Changed(flag) {
-					*to.field = to.value
-				}
-			}
-			if body.Metadata, err = metadata(meta); err != nil {
-				return err
-			}
-			return a.do(c.Context(), name, a.actor(name, as), &body, func(d *desk.Desk, _ *team.Record) error {
-				return a.printTask(d, args[0], "task %s is changed", args[0])
-			})
-		},
-	}
+		}
+		if body.Metadata, err = metadata(meta); err != nil {
+			return err
+		}
+		return a.act(c, name, &body, func(d *desk.Desk, _ *team.Record) error {
+			return a.printTask(d, args[0], "task %s is changed", args[0])
+		})
+	})
 	f := c.Flags()
 	f.StringVar(&subject, "subject", "", "new subject")
 	f.StringVar(&description, "description", "", "new description")
@@ -266,25 +236,21 @@ func (a *app) taskUpdate() *cobra.Command {
 	f.StringVar(&removeBlockedBy, "remove-blocked-by", "", "ids of tasks that it need not wait for")
 	f.StringVar(&addBlocks, "add-blocks", "", "ids of tasks that are to wait for it")
 	f.StringVar(&removeBlocks, "remove-blocks", "", "ids of tasks that need not wait for it")
-	f.StringVar(&as, "as", "", "act as this member; you by default")
+	actsAs(c)
 	return c
 }
 
 func (a *app) taskClaim() *cobra.Command {
-	var as string
 	var next bool
 	c := &cobra.Command{
-		Use: "claim [TEAM] ID --as NAME", Short: "Claim a task for a member", Args: atMost(2),
+		Use: "claim [TEAM] ID --as NAME", Short: "Claim a task for a member",
 		Long: "Claim a task, or with --next the next one: the highest priority first, then the lowest id, without those that are blocked or\nmeant for others. Of any number of claims for one task one wins; the others end with status 1. The fence that is printed\nmay be given to done: it is then refused if the claim was lost meanwhile.",
 		RunE: func(c *cobra.Command, args []string) error {
 			needed := 1
 			if next {
 				needed = 0
 			}
-			if err := positional(needed)(c, args); err != nil {
-				return err
-			}
-			name, args, err := a.split(c.Context(), args, needed)
+			name, args, err := a.split(c, args, needed)
 			if err != nil {
 				return err
 			}
@@ -292,11 +258,10 @@ func (a *app) taskClaim() *cobra.Command {
 			if !next {
 				body.Task = args[0]
 			}
-			actor := a.actor(name, as)
-			if actor == team.User {
+			if a.caller(c, name) == team.User {
 				return usage{fmt.Errorf("say for whom, with --as NAME")}
 			}
-			return a.do(c.Context(), name, actor, &body, func(d *desk.Desk, r *team.Record) error {
+			return a.act(c, name, &body, func(d *desk.Desk, r *team.Record) error {
 				e, _ := find[*team.TaskClaimed](r)
 				var subject string
 				d.View(func(s *team.State) { t, _ := s.Task(e.Task); subject = t.Subject })
@@ -304,105 +269,75 @@ func (a *app) taskClaim() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&as, "as", "", "the member")
+	c.Flags().String("as", "", "the member")
 	c.Flags().BoolVar(&next, "next", false, "the next one of the list")
 	return c
 }
 
-func atMost(n int) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) > n {
-			return usage{fmt.Errorf("%d arguments where %q takes at most %d; see: %s --help", len(args), c.Use, n, c.CommandPath())}
-		}
-		return nil
-	}
-}
-
 func (a *app) taskDone() *cobra.Command {
-	var as, result string
+	var result string
 	var fence int64
-	c := &cobra.Command{
-		Use: "done [TEAM] ID --as NAME", Short: "Complete a task", Args: positional(1),
+	c := a.onTeam(1, &cobra.Command{
+		Use: "done [TEAM] ID --as NAME", Short: "Complete a task",
 		Long: "Complete a task with its result. A member completes what it holds; without --as you complete it as the one who leads.\nTaskCompleted hooks may reject it, with status 1 and their feedback.",
-		RunE: func(c *cobra.Command, args []string) error {
-			name, args, err := a.split(c.Context(), args, 1)
-			if err != nil {
-				return err
+	}, func(c *cobra.Command, name string, args []string) (err error) {
+		if result, err = text(c, result); err != nil {
+			return err
+		}
+		return a.act(c, name, &team.CompleteTask{Task: args[0], Fence: fence, Result: result}, func(d *desk.Desk, r *team.Record) error {
+			e, _ := find[*team.TaskCompleted](r)
+			freed := ""
+			if len(e.Unblocked) > 0 {
+				freed = "; it frees task " + strings.Join(e.Unblocked, ", ")
 			}
-			if result, err = text(c, result); err != nil {
-				return err
-			}
-			return a.do(c.Context(), name, a.actor(name, as), &team.CompleteTask{Task: args[0], Fence: fence, Result: result}, func(d *desk.Desk, r *team.Record) error {
-				e, _ := find[*team.TaskCompleted](r)
-				freed := ""
-				if len(e.Unblocked) > 0 {
-					freed = "; it frees task " + strings.Join(e.Unblocked, ", ")
-				}
-				return a.printTask(d, args[0], "task %s is completed%s", args[0], freed)
-			})
-		},
-	}
-	c.Flags().StringVar(&as, "as", "", "the member that holds it")
+			return a.printTask(d, args[0], "task %s is completed%s", args[0], freed)
+		})
+	})
+	c.Flags().String("as", "", "the member that holds it")
 	c.Flags().StringVar(&result, "result", "", "what came of it; - for standard input")
 	c.Flags().Int64Var(&fence, "fence", 0, "the fence of the claim")
 	return c
 }
 
 func (a *app) taskFail() *cobra.Command {
-	var as, reason string
+	var reason string
 	var fence int64
-	c := &cobra.Command{
-		Use: "fail [TEAM] ID --as NAME", Short: "End an attempt at a task without success", Args: positional(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			name, args, err := a.split(c.Context(), args, 1)
-			if err != nil {
-				return err
-			}
-			return a.do(c.Context(), name, a.actor(name, as), &team.FailTask{Task: args[0], Fence: fence, Reason: reason}, func(d *desk.Desk, _ *team.Record) error {
-				return a.printTask(d, args[0], "task %s failed", args[0])
-			})
-		},
-	}
-	c.Flags().StringVar(&as, "as", "", "the member that holds it")
+	c := a.onTeam(1, &cobra.Command{
+		Use: "fail [TEAM] ID --as NAME", Short: "End an attempt at a task without success",
+	}, func(c *cobra.Command, name string, args []string) error {
+		return a.act(c, name, &team.FailTask{Task: args[0], Fence: fence, Reason: reason}, func(d *desk.Desk, _ *team.Record) error {
+			return a.printTask(d, args[0], "task %s failed", args[0])
+		})
+	})
+	c.Flags().String("as", "", "the member that holds it")
 	c.Flags().StringVar(&reason, "reason", "", "why")
 	c.Flags().Int64Var(&fence, "fence", 0, "the fence of the claim")
 	return c
 }
 
 func (a *app) taskRelease() *cobra.Command {
-	var as, reason string
-	c := &cobra.Command{
-		Use: "release [TEAM] ID", Short: "Put a task back on the list", Args: positional(1),
+	var reason string
+	c := a.onTeam(1, &cobra.Command{
+		Use: "release [TEAM] ID", Short: "Put a task back on the list",
 		Long: "Put a task back on the list: one in progress, or one that failed as often as it was to be tried.",
-		RunE: func(c *cobra.Command, args []string) error {
-			name, args, err := a.split(c.Context(), args, 1)
-			if err != nil {
-				return err
-			}
-			return a.do(c.Context(), name, a.actor(name, as), &team.ReleaseTask{Task: args[0], Reason: reason}, func(d *desk.Desk, _ *team.Record) error {
-				return a.printTask(d, args[0], "task %s is back on the list", args[0])
-			})
-		},
-	}
-	c.Flags().StringVar(&as, "as", "", "the member that holds it; you by default")
+	}, func(c *cobra.Command, name string, args []string) error {
+		return a.act(c, name, &team.ReleaseTask{Task: args[0], Reason: reason}, func(d *desk.Desk, _ *team.Record) error {
+			return a.printTask(d, args[0], "task %s is back on the list", args[0])
+		})
+	})
+	c.Flags().String("as", "", "the member that holds it; you by default")
 	c.Flags().StringVar(&reason, "reason", "", "why")
 	return c
 }
 
 func (a *app) taskRemove() *cobra.Command {
-	var as string
-	c := &cobra.Command{
-		Use: "rm [TEAM] ID", Short: "Take a task off the list", Args: positional(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			name, args, err := a.split(c.Context(), args, 1)
-			if err != nil {
-				return err
-			}
-			return a.do(c.Context(), name, a.actor(name, as), &team.DeleteTask{Task: args[0]}, func(d *desk.Desk, _ *team.Record) error {
-				return a.printTask(d, args[0], "task %s is deleted", args[0])
-			})
-		},
-	}
-	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
+	c := a.onTeam(1, &cobra.Command{
+		Use: "rm [TEAM] ID", Short: "Take a task off the list",
+	}, func(c *cobra.Command, name string, args []string) error {
+		return a.act(c, name, &team.DeleteTask{Task: args[0]}, func(d *desk.Desk, _ *team.Record) error {
+			return a.printTask(d, args[0], "task %s is deleted", args[0])
+		})
+	})
+	actsAs(c)
 	return c
 }

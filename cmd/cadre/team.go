@@ -117,45 +117,39 @@ func atLeast(n int) cobra.PositionalArgs {
 
 func (a *app) spawnCommand() *cobra.Command {
 	var body team.SpawnMember
-	var as string
-	c := &cobra.Command{
-		Use: "spawn [TEAM] NAME", Short: "Add a teammate", Args: positional(1),
+	c := a.onTeam(1, &cobra.Command{
+		Use: "spawn [TEAM] NAME", Short: "Add a teammate",
 		Long: "Add a teammate.\n\n  claude, codex, gemini, opencode, acp:COMMAND   a coding agent; a host in the background runs its session\n  claude-tmux   Claude Code at a terminal of its own, to which you can go\n  shell     runs the commands of tasks (cadre task add --run), in the same way\n  external  has no session: a person or a program acts as it, with --as NAME and --from NAME, or through cadre mcp\n\nIt starts with the lead's permission mode; cadre mode changes it. A role that names a file in .claude/agents has its prompt, tools and model.",
-		RunE: func(c *cobra.Command, args []string) error {
-			name, args, err := a.split(c.Context(), args, 1)
+	}, func(c *cobra.Command, name string, args []string) (err error) {
+		if err := knownAgent(body.Agent); err != nil {
+			return err
+		}
+		body.Name = args[0]
+		if body.Isolation == team.Worktree {
+			t, err := a.glance(c.Context(), name)
 			if err != nil {
 				return err
 			}
-			if err := knownAgent(body.Agent); err != nil {
-				return err
+			if err := isolates(c.Context(), t.Dir); err != nil {
+				return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", body.Name, err)}
 			}
-			body.Name = args[0]
-			if body.Isolation == team.Worktree {
-				t, err := a.glance(c.Context(), name)
-				if err != nil {
-					return err
-				}
-				if err := isolates(c.Context(), t.Dir); err != nil {
-					return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", body.Name, err)}
-				}
-			}
-			err = a.do(c.Context(), name, a.actor(name, as), &body, func(d *desk.Desk, _ *team.Record) error {
-				var m team.Member
-				d.View(func(s *team.State) { m, _ = s.Member(body.Name) })
-				a.winding(d.Team())
-				return a.print(m, said("%s joined team %s", m.Name, name))
-			})
-			if err != nil || body.Agent == team.External {
-				return err
-			}
-			d, dir, err := a.open(c.Context(), name, false)
-			if err != nil {
-				return err
-			}
-			defer d.Close()
-			return ensureHost(c.Context(), d, dir, body.Name)
-		},
-	}
+		}
+		err = a.act(c, name, &body, func(d *desk.Desk, _ *team.Record) error {
+			var m team.Member
+			d.View(func(s *team.State) { m, _ = s.Member(body.Name) })
+			a.winding(d.Team())
+			return a.print(m, said("%s joined team %s", m.Name, name))
+		})
+		if err != nil || body.Agent == team.External {
+			return err
+		}
+		d, dir, err := a.open(c.Context(), name, false)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		return ensureHost(c.Context(), d, dir, body.Name)
+	})
 	c.Flags().StringVar(&body.Agent, "agent", team.Shell, strings.Join(drivers.Words(), ", "))
 	c.Flags().StringVar(&body.Model, "model", "", "the model; by default the agent's own choice")
 	c.Flags().StringVar(&body.Program, "command", "", "the executable, instead of the agent's own")
@@ -165,7 +159,7 @@ func (a *app) spawnCommand() *cobra.Command {
 	c.Flags().StringVar(&body.Role, "role", "", "tasks can be meant for a role")
 	c.Flags().StringVar(&body.Prompt, "prompt", "", "what the teammate is told at its start")
 	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may write nothing before the lead approved its plan")
-	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
+	actsAs(c)
 	return c
 }
 
@@ -233,41 +227,36 @@ func startHost(name, dir string) error {
 }
 
 func (a *app) hostCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "host [TEAM]", Short: "Run the sessions of a team's members in this process", Args: positional(0),
+	return a.onTeam(0, &cobra.Command{
+		Use: "host [TEAM]", Short: "Run the sessions of a team's members in this process",
 		Long: "Run the sessions of a team's members until they have ended or the team has. cadre run does this for a team file, and\ncadre spawn starts it in the background; its output is then in the team's folder as host.log. It may be stopped and\nstarted again at any time, also with kill -9: tasks that were under way go back on the list.",
-		RunE: func(c *cobra.Command, args []string) error {
-			stays()
-			ctx := c.Context()
-			name, _, err := a.split(ctx, args, 0)
-			if err != nil {
-				return err
-			}
-			j, dir, err := a.home.Open(name, a.note)
-			if err != nil {
-				return err
-			}
-			id := strings.ToLower(desk.NewID())
-			hosts := filepath.Join(dir, "hosts")
-			procs, err := coord.Enroll(hosts, id)
-			if err != nil {
-				j.Close()
-				return err
-			}
-			d, err := desk.Open(ctx, j, desk.Options{Log: a.note, Hooks: a.hooks(procs), Project: a.projector(dir)})
-			if err != nil {
-				procs.Close(ctx)
-				return err
-			}
-			defer d.Close()
-			if t := d.Team(); t.CheckOurs() != nil {
-				procs.Close(ctx)
-				return t.CheckOurs()
-			}
-			go projectNowAndThen(ctx, d)
-			return coord.New(coord.Options{Desk: d, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(d)), Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true, Checkpoints: true}).Run(ctx)
-		},
-	}
+	}, func(c *cobra.Command, name string, _ []string) error {
+		stays()
+		ctx := c.Context()
+		j, dir, err := a.home.Open(name, a.note)
+		if err != nil {
+			return err
+		}
+		id := strings.ToLower(desk.NewID())
+		hosts := filepath.Join(dir, "hosts")
+		procs, err := coord.Enroll(hosts, id)
+		if err != nil {
+			j.Close()
+			return err
+		}
+		d, err := desk.Open(ctx, j, desk.Options{Log: a.note, Hooks: a.hooks(procs), Project: a.projector(dir)})
+		if err != nil {
+			procs.Close(ctx)
+			return err
+		}
+		defer d.Close()
+		if t := d.Team(); t.CheckOurs() != nil {
+			procs.Close(ctx)
+			return t.CheckOurs()
+		}
+		go projectNowAndThen(ctx, d)
+		return coord.New(coord.Options{Desk: d, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(d)), Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true, Checkpoints: true}).Run(ctx)
+	})
 }
 
 // projectNowAndThen keeps the projections of a long-running desk fresh.
@@ -283,34 +272,28 @@ func projectNowAndThen(ctx context.Context, d *desk.Desk) {
 }
 
 func (a *app) shutdownCommand() *cobra.Command {
-	var reason, as string
+	var reason string
 	var deadline time.Duration
 	var graceful bool
 	c := &cobra.Command{
-		Use: "shutdown [TEAM] NAME | shutdown TEAM --graceful", Short: "Shut a teammate down, or bring the whole team to its end", Args: func(c *cobra.Command, args []string) error {
-			if graceful {
-				return positional(0)(c, args)
-			}
-			return positional(1)(c, args)
-		},
+		Use: "shutdown [TEAM] NAME | shutdown TEAM --graceful", Short: "Shut a teammate down, or bring the whole team to its end",
 		Long: "Ask a teammate to finish and end, and wait until it has. At the deadline its session is ended whatever it answered. Its\ntasks go back on the list and its unread mail back to the senders.\n\nWith --graceful the whole team is brought to its end: everybody ends what they are at, nothing new is begun, and the team waits\nfor its consolidation (cadre consolidate).",
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx := c.Context()
 			if graceful {
-				return a.windDown(ctx, args, as)
+				return a.windDown(c, args)
 			}
-			name, args, err := a.split(ctx, args, 1)
+			name, args, err := a.split(c, args, 1)
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeoutCause(ctx, deadline+30*time.Second, fmt.Errorf("%s has not ended yet", args[0]))
+			ctx, cancel := context.WithTimeoutCause(c.Context(), deadline+30*time.Second, fmt.Errorf("%s has not ended yet", args[0]))
 			defer cancel()
 			d, dir, err := a.open(ctx, name, true)
 			if err != nil {
 				return err
 			}
 			defer d.Close()
-			_, err = d.Do(ctx, team.Command{Actor: a.actor(name, as), Body: &team.RequestShutdown{Member: args[0], Reason: reason, Deadline: desk.Now() + team.Time(deadline.Milliseconds())}})
+			_, err = d.Do(ctx, team.Command{Actor: a.caller(c, name), Body: &team.RequestShutdown{Member: args[0], Reason: reason, Deadline: desk.Now() + team.Time(deadline.Milliseconds())}})
 			if err != nil && team.CodeOf(err) != team.Conflict { // asked before: wait with the one who asked
 				return err
 			}
@@ -319,7 +302,7 @@ func (a *app) shutdownCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why, for the teammate")
 	c.Flags().BoolVar(&graceful, "graceful", false, "bring the whole team to its end")
-	c.Flags().StringVar(&as, "as", "", "act as this member; you by default")
+	actsAs(c)
 	c.Flags().DurationVar(&deadline, "deadline", 30*time.Second, "when it is ended whatever it answered")
 	return c
 }
@@ -378,19 +361,14 @@ func (a *app) expire(ctx context.Context, d *desk.Desk, m team.Member) error {
 
 func (a *app) cleanupCommand() *cobra.Command {
 	var force bool
-	c := &cobra.Command{
-		Use: "cleanup [TEAM]", Short: "Remove a team and everything that belongs to it", Args: positional(0),
+	c := a.onTeam(0, &cobra.Command{
+		Use: "cleanup [TEAM]", Short: "Remove a team and everything that belongs to it",
 		Long: "Remove a team: its folder with its history, and what Claude Code was shown of it. It is refused while a teammate runs,\nunless it is forced; then the sessions are ended first. It may be called again at any time.",
-		RunE: func(c *cobra.Command, args []string) error {
-			name, _, err := a.split(c.Context(), args, 0)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute, fmt.Errorf("team %s could not be cleaned up within a minute", name))
-			defer cancel()
-			return a.cleanup(ctx, name, force)
-		},
-	}
+	}, func(c *cobra.Command, name string, _ []string) error {
+		ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute, fmt.Errorf("team %s could not be cleaned up within a minute", name))
+		defer cancel()
+		return a.cleanup(ctx, name, force)
+	})
 	c.Flags().BoolVar(&force, "force", false, "end whoever still runs")
 	return c
 }
