@@ -1,15 +1,14 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,185 +18,219 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// watchedClaude is a Claude Code whose stream goes through cadre observe.
-type watchedClaude struct {
-	*studio
-	mu     sync.Mutex
-	raw    bytes.Buffer // what Claude Code printed
-	out    bytes.Buffer // what cadre did
-	more   chan struct{}
-	claude *exec.Cmd
-	cadre  *exec.Cmd
-	ended  chan error // of cadre
+// age is a version of Claude Code that leads teams without a terminal, and the words in which it differs from others.
+type age struct {
+	version string
+	spawn   string // the tool
+	send    func(to, text string) map[string]any
+	askEnd  func(of string) map[string]any // a request to shut down
+	end     func(request string) map[string]any
+	ended   string // what an observer of the lead's stream tells when she has
 }
 
-// locked is one of its buffers to write to.
-type locked struct {
-	*watchedClaude
-	to *bytes.Buffer
+var ages = []age{
+	{"2.1.47", "Task",
+		func(to, text string) map[string]any {
+			return map[string]any{"type": "message", "recipient": to, "content": text, "summary": text}
+		},
+		func(of string) map[string]any {
+			return map[string]any{"type": "shutdown_request", "recipient": of, "content": "All is done."}
+		},
+		func(request string) map[string]any {
+			return map[string]any{"type": "shutdown_response", "request_id": request, "approve": true}
+		}, ""},
+	{"2.1.177", "Agent",
+		func(to, text string) map[string]any {
+			return map[string]any{"to": to, "summary": text, "message": text}
+		},
+		func(of string) map[string]any {
+			return map[string]any{"to": of, "message": map[string]any{"type": "shutdown_request", "reason": "All is done."}}
+		},
+		func(request string) map[string]any {
+			return map[string]any{"to": "team-lead", "message": map[string]any{"type": "shutdown_response", "request_id": request, "approve": true}}
+		}, `{"type":"team:member:shutdown"`},
 }
 
-func (l locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case l.more <- struct{}{}:
-	default:
-	}
-	return l.to.Write(p)
+// step is what a model does next, once its observers have shown what the one before did.
+type step struct {
+	agenttest.Turn
+	line   string // of the observer for people
+	notice string // of the observer for programs
 }
 
-// start starts both, with a pipe between them that keeps a copy.
-func (c *watchedClaude) start(env []string, prompt string, args ...string) {
-	c.t.Helper()
-	c.claude = exec.Command(lookIn(c.t, c.env, "claude"), "-p", prompt, "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions")
-	c.claude.Dir, c.claude.Env = c.dir, append(slices.Clone(c.env), env...)
-	stream, err := c.claude.StdoutPipe()
-	if err != nil {
-		c.t.Fatal(err)
+// ownTask is a task as Claude Code's own file has it, and as cadre shows it.
+type ownTask struct {
+	ID, Subject, Description, ActiveForm, Status, Owner string
+	Blocks, BlockedBy                                   []string
+	Metadata                                            map[string]any
+}
+
+// tidy sorts tasks by their ids, without those that Claude Code hides, and without the difference between nothing and none.
+func tidy(tasks []ownTask) []ownTask {
+	tasks = slices.DeleteFunc(tasks, func(t ownTask) bool { return t.Metadata["_internal"] == true })
+	slices.SortFunc(tasks, func(a, b ownTask) int { return strings.Compare(a.ID, b.ID) })
+	for i := range tasks {
+		tasks[i].Blocks, tasks[i].BlockedBy, tasks[i].Metadata = append([]string{}, tasks[i].Blocks...), append([]string{}, tasks[i].BlockedBy...), nil
 	}
-	c.cadre = exec.Command(cadre, append([]string{"observe", "-"}, args...)...)
-	c.cadre.Dir, c.cadre.Env = c.dir, c.env
-	c.cadre.Stdout = locked{c, &c.out}
-	var errs bytes.Buffer
-	c.cadre.Stderr = &errs
-	into, err := c.cadre.StdinPipe()
-	if err != nil {
-		c.t.Fatal(err)
+	return tasks
+}
+
+// listed is what Claude Code's TaskList would say of the tasks.
+func listed(tasks []ownTask) string {
+	open := map[string]bool{}
+	for _, t := range tasks {
+		open[t.ID] = t.Status != "completed"
 	}
-	for _, cmd := range []*exec.Cmd{c.claude, c.cadre} {
-		if err := cmd.Start(); err != nil {
-			c.t.Fatal(err)
+	var lines []string
+	for _, t := range tasks {
+		line := fmt.Sprintf("#%s [%s] %s", t.ID, t.Status, t.Subject)
+		if t.Owner != "" {
+			line += " (" + t.Owner + ")"
 		}
-		c.t.Cleanup(func() { cmd.Process.Kill() })
-	}
-	c.t.Cleanup(func() {
-		if c.t.Failed() {
-			c.t.Logf("cadre printed\n%s%s\nthe model was asked\n%s", c.printed(), errs.String(), c.model.Story())
+		var waits []string
+		for _, id := range t.BlockedBy {
+			if open[id] {
+				waits = append(waits, "#"+id)
+			}
 		}
-	})
-	go func() {
-		io.Copy(into, io.TeeReader(stream, locked{c, &c.raw}))
-		c.claude.Wait()
-		into.Close()
-	}()
-	c.ended = make(chan error, 1)
-	go func() { c.ended <- c.cadre.Wait() }()
+		if waits != nil {
+			line += " [blocked by " + strings.Join(waits, ", ") + "]"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
 }
 
-func lookIn(t *testing.T, env []string, program string) string {
-	t.Helper()
-	for _, one := range env {
-		if path, ok := strings.CutPrefix(one, "PATH="); ok {
-			for _, dir := range filepath.SplitList(path) {
-				if found, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
-					return found
-				}
+// ownTasks are those of the only team, by Claude Code's own files.
+func (s *studio) ownTasks() (tasks []ownTask, err error) {
+	files, err := filepath.Glob(filepath.Join(s.root, ".claude", "tasks", "*", "*.json"))
+	for _, file := range files {
+		task, readErr := own[ownTask](file)
+		tasks, err = append(tasks, task), errors.Join(err, readErr)
+	}
+	return tidy(tasks), err
+}
+
+// own reads one of Claude Code's own files.
+func own[T any](path string) (value T, err error) {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &value)
+	}
+	return value, err
+}
+
+// A team of Claude Code without a terminal, of each age, observed live: before the model may say what comes next, the observers have shown what happened. In the
+// end they have what the lead's last TaskList says, and its own files.
+func TestObservedClaude(t *testing.T) {
+	for _, a := range ages {
+		t.Run(a.version, func(t *testing.T) { observeClaude(t, a) })
+	}
+}
+
+func observeClaude(t *testing.T, a age) {
+	s := newStudio(t, nil, "claude@"+a.version)
+	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1")
+	people, programs, state := s.watch("-", "--as-team", "watched"), s.watch("-", "--json", "--pass"), s.watch("-", "--state")
+
+	type team struct {
+		Name, Role string
+		Members    []struct{ Name, AgentID, AgentType, Model, Color string }
+		Tasks      []ownTask
+	}
+	var theirs team                                           // before she was asked to shut down, when the stream had said all of it
+	worked, heard := make(chan struct{}), make(chan struct{}) // by alice: what was said to her
+	until := func(c chan struct{}) func(context.Context) {
+		return func(ctx context.Context) {
+			select {
+			case <-c:
+			case <-ctx.Done():
+				t.Error("the lead waits for alice in vain")
 			}
 		}
 	}
-	t.Fatalf("%s is nowhere", program)
-	return ""
-}
-
-func (c *watchedClaude) printed() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.out.String()
-}
-
-// sees waits until cadre has printed the text.
-func (c *watchedClaude) sees(ctx context.Context, text string) bool {
-	for !strings.Contains(c.printed(), text) {
-		select {
-		case <-c.more:
-		case <-time.After(10 * time.Millisecond): // another waiter may have had the word
-		case <-ctx.Done():
-			return false
+	task := func(subject string) agenttest.Call {
+		return agenttest.Call{Name: "TaskCreate", Input: map[string]any{"subject": subject, "description": subject + ", all of it.", "activeForm": "On it"}}
+	}
+	update := func(id string, more map[string]any) agenttest.Turn {
+		more["taskId"] = id
+		return agenttest.Use("TaskUpdate", more)
+	}
+	steps := []step{
+		{agenttest.Use("TeamCreate", map[string]any{"team_name": "fx", "description": "a team"}), "team watched (fx-", `{"type":"team:created"`},
+		{agenttest.Turn{Calls: []agenttest.Call{task("Plan"), task("Build"), task("Test"), task("Celebrate")}}, "task 4: ", `"description":"Celebrate, all of it.","status":"pending"`},
+		{update("2", map[string]any{"addBlockedBy": []string{"1"}}), "task 2 changed", ""},
+		{update("3", map[string]any{"addBlockedBy": []string{"2", "4"}}), "task 3 changed", ""},
+		{agenttest.Use(a.spawn, map[string]any{"description": "alice works", "prompt": "ROLE=alice Work.", "subagent_type": "general-purpose", "team_name": "fx", "name": "alice"}),
+			"alice joined", `{"type":"team:member:joined"`},
+		// What she does in the lead's process is not in its stream, but in its next list.
+		{agenttest.Turn{Calls: []agenttest.Call{{Name: "TaskList"}}, Wait: until(worked)}, "alice completed task 1, which frees task 2", `{"type":"team:task:completed"`},
+		{update("2", map[string]any{"owner": "alice", "status": "in_progress"}), "alice took task 2", `{"type":"team:task:claimed"`},
+		{update("4", map[string]any{"status": "deleted"}), "task 4 deleted", ""},
+		{agenttest.Use("SendMessage", a.send("alice", "Well done.")), "team-lead → alice: Well done.", `{"type":"team:message:received"`},
+		{agenttest.Turn{Calls: []agenttest.Call{{Name: "TaskList"}}, Wait: until(heard)}, "", ""},
+		{agenttest.Turn{Calls: []agenttest.Call{{Name: "SendMessage", Input: a.askEnd("alice")}}, Wait: func(context.Context) {
+			var err, more error
+			theirs, err = own[team](filepath.Join(s.root, ".claude", "teams", "fx", "config.json"))
+			if theirs.Tasks, more = s.ownTasks(); err != nil || more != nil {
+				t.Error(err, more)
+			}
+		}}, "alice was asked to shut down", `{"type":"team:shutdown:requested"`},
+		{agenttest.Say("All is done."), "", ""},
+	}
+	lead := func(n int) agenttest.Turn {
+		n = min(n, len(steps)-1)
+		if n == 0 {
+			return steps[n].Turn
 		}
+		return people.after(steps[n-1].line, programs.after(steps[n-1].notice, steps[n].Turn))
 	}
-	return true
-}
-
-// end waits until cadre has ended by itself, because its input has.
-func (c *watchedClaude) end() {
-	c.t.Helper()
-	select {
-	case err := <-c.ended:
-		if err != nil {
-			c.t.Errorf("cadre observe ended with %v", err)
+	request := regexp.MustCompile(`shutdown-\d+@alice`)
+	var works, hears sync.Once
+	alice := func(r *agenttest.Request) agenttest.Turn {
+		if r.Has("Well done.") {
+			hears.Do(func() { close(heard) })
 		}
-	case <-time.After(time.Minute):
-		c.t.Error("cadre observe does not end")
-	}
-}
-
-// passed holds what was passed on against what came.
-func (c *watchedClaude) passed() (notices []string) {
-	c.t.Helper()
-	var original strings.Builder
-	for line := range strings.Lines(c.printed()) {
-		if strings.HasPrefix(line, `{"type":"team:`) {
-			var n struct{ Type string }
-			json.Unmarshal([]byte(line), &n)
-			notices = append(notices, n.Type)
-			continue
+		switch n := calls(r); {
+		case n == 0:
+			return update("1", map[string]any{"owner": "alice", "status": "in_progress"})
+		case n == 1:
+			return update("1", map[string]any{"status": "completed"})
+		case n == 2:
+			return agenttest.Use("SendMessage", a.send("team-lead", "It is planned."))
+		case n == 3 && request.MatchString(r.LastUser()):
+			return agenttest.Use("SendMessage", a.end(request.FindString(r.LastUser())))
 		}
-		original.WriteString(line)
+		works.Do(func() { close(worked) })
+		return agenttest.Say("I am at work.")
 	}
-	if c.raw.String() != original.String() || original.Len() == 0 {
-		c.t.Errorf("Claude Code printed\n%s\nand passed on was\n%s", c.raw.String(), original.String())
-	}
-	return notices
-}
-
-// The lead of a team of Claude Code 2.1.47, observed live: before the model may say what comes next, the observer has shown what happened.
-func TestObservedClaude(t *testing.T) {
-	var c *watchedClaude
-	steps := []struct {
-		tool  string
-		input map[string]any
-		seen  string
-	}{
-		{"TeamCreate", map[string]any{"team_name": "fx", "description": "a team"}, `{"type":"team:created"`},
-		{"TaskCreate", map[string]any{"subject": "Build it", "description": "All of it.", "activeForm": "Building it"}, `{"type":"team:task:created"`},
-		{"Task", map[string]any{"description": "alice works", "prompt": "ROLE=alice Work.", "subagent_type": "general-purpose", "team_name": "fx", "name": "alice"}, `{"type":"team:member:joined"`},
-		{"TaskUpdate", map[string]any{"taskId": "1", "owner": "alice", "status": "in_progress"}, `{"type":"team:task:claimed"`},
-		{"SendMessage", map[string]any{"type": "message", "recipient": "alice", "content": "Go on.", "summary": "go on"}, `{"type":"team:message:received"`},
-		{"TaskUpdate", map[string]any{"taskId": "1", "status": "completed"}, `{"type":"team:task:completed"`},
-		{"TaskList", map[string]any{}, ""},
-	}
-	done := make(chan struct{})
-	var once sync.Once
-	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+	s.model.Answer(func(r *agenttest.Request) agenttest.Turn {
 		if r.Has("ROLE=alice") && !r.Has("ROLE=lead") {
-			return agenttest.Say("I am at work.")
+			return alice(r)
 		}
-		n := calls(r)
-		if n >= len(steps) {
-			once.Do(func() { close(done) })
-			return agenttest.Say("All is done.")
+		said := 0
+		for _, m := range r.Messages {
+			if len(m.Calls) > 0 {
+				said++
+			}
 		}
-		turn := agenttest.Use(steps[n].tool, steps[n].input)
-		if n > 0 && steps[n-1].seen != "" {
-			turn.Wait = func(ctx context.Context) { c.sees(ctx, steps[n-1].seen) }
-		}
-		return turn
-	}, "claude@2.1.47")
-	c = &watchedClaude{studio: s, more: make(chan struct{}, 1)}
-	c.start([]string{"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1"}, "ROLE=lead Lead.", "--json", "--pass", "--as-team", "watched")
-	select {
-	case <-done:
-	case <-time.After(90 * time.Second):
+		return lead(said)
+	})
+	claude := s.show(s.program("claude", "-p", "ROLE=lead Lead.", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"), people, programs, state)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if !claude.said.has(ctx, `"result":"All is done."`) || !programs.out.has(ctx, a.ended) {
 		t.Fatal("the lead does not come to its end")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	c.sees(ctx, "All is done.")
-	c.claude.Process.Kill() // with a teammate in it, it does not end by itself
-	c.end()
-	notices := c.passed()
-	want := []string{"team:created", "team:task:created", "team:member:joined", "team:task:claimed", "team:message:received", "team:task:completed"}
+	claude.Process.Kill() // it waits for more from its team
+	claude.end()
+	for _, w := range []*watcher{people, programs, state} {
+		w.end()
+	}
+
+	notices := programs.passed(claude.said)
+	want := []string{"team:created", "team:task:created", "team:task:created", "team:task:created", "team:task:created", "team:member:joined", "team:task:completed", "team:task:claimed",
+		"team:message:received", "team:shutdown:requested"}
 	at := 0
 	for _, one := range notices {
 		if at < len(want) && one == want[at] {
@@ -207,8 +240,26 @@ func TestObservedClaude(t *testing.T) {
 	if at < len(want) {
 		t.Errorf("seen in order: %v; of these %v is missing", notices, want[at])
 	}
-	if out := s.must("status", "watched"); !strings.Contains(out, "1 of 1 tasks done") || !strings.Contains(out, "alice") {
-		t.Errorf("kept is\n%s", out)
+
+	var seen team
+	if err := json.Unmarshal([]byte(state.out.String()), &seen); err != nil {
+		t.Fatal(err)
+	}
+	if seen.Name != "fx" || seen.Role != "lead" || len(theirs.Tasks) != 3 || !reflect.DeepEqual(tidy(seen.Tasks), theirs.Tasks) {
+		t.Errorf("seen is %+v, and Claude Code's own tasks are %+v", seen, theirs.Tasks)
+	}
+	if len(theirs.Members) != 2 || !reflect.DeepEqual(seen.Members, theirs.Members[1:]) {
+		t.Errorf("seen are %+v, and Claude Code's own members %+v", seen.Members, theirs.Members)
+	}
+	list := s.model.WaitFor(t, "the last list", func(r *agenttest.Request) bool { return r.Calls("TaskList") == 2 }).Results()
+	if listed(seen.Tasks) != list {
+		t.Errorf("seen is\n%s\nand Claude Code lists\n%s", listed(seen.Tasks), list)
+	}
+	if kept := listed(tidy(read[[]ownTask](s.world, "task", "list", "watched"))); kept != list {
+		t.Errorf("kept is\n%s\nand Claude Code lists\n%s", kept, list)
+	}
+	if got := s.must("log", "watched"); got != people.out.String() {
+		t.Errorf("the log is\n%s\nand said was\n%s", got, people.out)
 	}
 	if r := s.cadre("task", "add", "watched", "one more"); r.code != 2 {
 		t.Errorf("it takes a task: %+v", r)
@@ -232,14 +283,16 @@ func TestObservedClaudeWithoutATeam(t *testing.T) {
 		agenttest.Say("All is done."),
 	}
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn { return steps[min(calls(r), len(steps)-1)] }, "claude")
-	c := &watchedClaude{studio: s, more: make(chan struct{}, 1)}
-	c.start([]string{"CLAUDE_CODE_ENABLE_TODO_TOOLS=1"}, "ROLE=lead Lead.", "--json", "--pass", "--as-team", "watched")
-	c.end()
-	if notices := c.passed(); len(notices) > 0 {
+	s.env = append(s.env, "CLAUDE_CODE_ENABLE_TODO_TOOLS=1")
+	w := s.watch("-", "--json", "--pass", "--as-team", "watched")
+	claude := s.show(s.program("claude", "-p", "ROLE=lead Lead.", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"), w)
+	claude.end()
+	w.end()
+	if notices := w.passed(claude.said); len(notices) > 0 {
 		t.Errorf("there is no team, and seen was %v", notices)
 	}
-	if !strings.Contains(c.raw.String(), `"TaskCreate"`) || !strings.Contains(c.raw.String(), "All is done.") {
-		t.Errorf("Claude Code made no task:\n%s", c.raw.String())
+	if said := claude.said.String(); !strings.Contains(said, `"TaskCreate"`) || !strings.Contains(said, "All is done.") {
+		t.Errorf("Claude Code made no task:\n%s", said)
 	}
 	if r := s.cadre("status", "watched"); r.code != 2 {
 		t.Errorf("a team is kept: %s", r.out)
@@ -247,28 +300,11 @@ func TestObservedClaudeWithoutATeam(t *testing.T) {
 }
 
 // A person's interactive Claude Code leads a team of its own, with a teammate in its own process or in a pane beside it; its transcripts alone show live what both
-// do.
+// do: neither model says what comes next before it was shown.
 func TestObservedTranscripts(t *testing.T) {
 	for _, mode := range []string{"in-process", "tmux"} {
 		t.Run(mode, func(t *testing.T) {
-			turn := func(r *agenttest.Request, turns ...agenttest.Turn) agenttest.Turn {
-				return turns[min(calls(r), len(turns)-1)]
-			}
-			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
-				switch {
-				case r.Has("ROLE=lead"):
-					return turn(r, agenttest.Use("TaskCreate", map[string]any{"subject": "Build it", "description": "All of it."}),
-						agenttest.Use("TaskUpdate", map[string]any{"taskId": "1", "owner": "alice"}),
-						agenttest.Use("Agent", map[string]any{"description": "alice works", "prompt": "ROLE=alice Work.", "subagent_type": "general-purpose", "name": "alice"}),
-						agenttest.Say("I wait for her."))
-				case r.Has("ROLE=alice"):
-					return turn(r, agenttest.Use("TaskUpdate", map[string]any{"taskId": "1", "status": "in_progress"}),
-						agenttest.Use("TaskUpdate", map[string]any{"taskId": "1", "status": "completed"}),
-						agenttest.Use("SendMessage", map[string]any{"to": "team-lead", "summary": "it is done", "message": "All of it is built."}),
-						agenttest.Say("That is all."))
-				}
-				return agenttest.Say("Well.")
-			}, "claude")
+			s := newStudio(t, nil, "claude")
 			s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1")
 			for name, text := range map[string]string{
 				".claude.json": fmt.Sprintf(`{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"customApiKeyResponses":{"approved":["dummy"],"rejected":[]},
@@ -280,29 +316,63 @@ func TestObservedTranscripts(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p := s.start("observe", "--transcripts", filepath.Join(s.root, ".claude"), "--follow", "--json", "--as-team", "watched")
+			w := s.watch("--transcripts", filepath.Join(s.root, ".claude"), "--follow", "--json", "--messages", "--as-team", "watched")
+			update := func(more map[string]any) agenttest.Turn {
+				more["taskId"] = "1"
+				return agenttest.Use("TaskUpdate", more)
+			}
+			lead := []agenttest.Turn{
+				agenttest.Use("TaskCreate", map[string]any{"subject": "Build it", "description": "All of it."}),
+				update(map[string]any{"owner": "alice"}), // there is no team yet
+				agenttest.Use("Agent", map[string]any{"description": "alice works", "prompt": "ROLE=alice Work.", "subagent_type": "general-purpose", "name": "alice"}),
+				w.after(`"team:member:joined"`, agenttest.Use("TaskCreate", map[string]any{"subject": "Ship it", "description": "To all."})),
+				w.after(`"task":{"id":"2","subject":"Ship it","description":"To all.","status":"pending"`, agenttest.Use("TaskUpdate", map[string]any{"taskId": "2", "addBlockedBy": []string{"1"}})),
+				w.after(`"updatedFields":["blockedBy"]`, agenttest.Say("I wait for her.")),
+			}
+			alice := []agenttest.Turn{
+				w.after(`"team:member:joined"`, update(map[string]any{"status": "in_progress"})),
+				w.after(`"team:task:claimed"`, update(map[string]any{"status": "completed"})),
+				w.after(`"team:task:completed"`, agenttest.Use("SendMessage", map[string]any{"to": "team-lead", "summary": "it is done", "message": "All of it is built."})),
+				w.after(`"type":"team:message:received"`, agenttest.Say("That is all.")),
+			}
+			s.model.Answer(func(r *agenttest.Request) agenttest.Turn {
+				switch n := calls(r); {
+				case r.Has("ROLE=lead"):
+					return lead[min(n, len(lead)-1)]
+				case r.Has("ROLE=alice"):
+					return alice[min(n, len(alice)-1)]
+				}
+				return agenttest.Say("Well.")
+			})
 			screen := s.terminal(lookIn(t, s.env, "claude"), "--teammate-mode", mode, "--dangerously-skip-permissions")
 			t.Cleanup(func() {
 				if t.Failed() {
-					t.Logf("%s\n%s\n%s", p.said(), screen.screen(), s.model.Story())
+					t.Logf("%s\n%s", screen.screen(), s.model.Story())
 				}
-				p.kill()
 				screen.close()
 				s.waitFor("nothing is left", func() bool { return len(s.processes()) == 0 })
 			})
 			screen.shows("❯")
 			screen.enter("ROLE=lead Lead.")
-			for _, event := range []string{`"team:created"`, `"team:task:created"`, `"team:member:joined"`, `"team:task:claimed"`, `"team:task:completed"`, `"content":"All of it is built."`} {
-				p.awaits(event)
-			}
-			p.Process.Signal(os.Interrupt)
-			if code := p.wait(); code != 0 {
-				t.Errorf("interrupted it ends with %d", code)
-			}
-			for _, event := range []string{`"team:task:created"`, `"team:member:joined"`, `"team:task:claimed"`, `"team:task:completed"`, `"content":"All of it is built."`} {
-				if n := strings.Count(p.said(), event); n != 1 {
-					t.Errorf("%s was said %d times", event, n)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			for _, last := range []string{`"updatedFields":["blockedBy"]`, `"team:member:idle"`} {
+				if !w.out.has(ctx, last) {
+					t.Fatalf("they do not come to %s", last)
 				}
+			}
+			w.Process.Signal(os.Interrupt)
+			w.end()
+			for event, times := range map[string]int{"team:created": 1, "team:task:created": 2, "team:member:joined": 1, "team:task:claimed": 1, "team:task:completed": 1, "team:message:received": 1} {
+				if n := strings.Count(w.out.String(), `"type":"`+event+`"`); n != times {
+					t.Errorf("%s was said %d times, not %d", event, n, times)
+				}
+			}
+			if theirs, err := s.ownTasks(); err != nil || len(theirs) != 2 || listed(tidy(read[[]ownTask](s.world, "task", "list", "watched"))) != listed(theirs) {
+				t.Errorf("kept is\n%s\nand Claude Code's own tasks are %+v: %v", s.must("task", "list", "watched"), theirs, err)
+			}
+			if !strings.Contains(w.out.String(), `"content":"All of it is built."`) {
+				t.Error("what she said is not shown")
 			}
 			done := read[struct{ Status, Owner, CompletedBy string }](s.world, "task", "show", "watched", "1")
 			if done.Status != "completed" || done.Owner != "alice" || done.CompletedBy != "alice" {

@@ -286,7 +286,7 @@ func TestClaude(t *testing.T) {
 
 // TestClaudeRefuses: versions that take only their maker's addresses say so, and so do we.
 func TestClaudeRefuses(t *testing.T) {
-	for _, name := range []string{"claude", "claude@2.1.197"} {
+	for _, name := range []string{"claude", "claude@2.1.197", "claude@2.1.177"} {
 		t.Run(name, func(t *testing.T) {
 			program := agenttest.Installed(t, name)
 			world := agenttest.NewWorld(t, agenttest.NewServer(t, agenttest.Sequence(agenttest.Say("ok"))), program)
