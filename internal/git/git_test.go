@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,62 +54,48 @@ func TestAnswers(t *testing.T) {
 // A git that has not answered is no git that has said no, whatever kept it from that; and it ends with all that it has started.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
-	began := func(l *lab) []string { // an alias that tells its process, and what it left in the background
-		l.write("slow", "#!/bin/sh\nsleep 1000 &\necho $! > pids.new\necho $$ >> pids.new\nmv pids.new pids\nwait\n")
-		return []string{"-c", "alias.slow=!./slow", "slow"}
-	}
 	for name, c := range map[string]struct {
-		how  func(l *lab) (args []string)
-		says string
-		is   error
+		script string
+		limit  time.Duration
+		cause  error // for which the caller leaves when the script has begun
+		says   string
+		is     error
 	}{
-		"its time is over": {func(l *lab) []string { l.Limit = 2 * time.Second; return began(l) }, "it took longer than 2s", context.DeadlineExceeded},
-		"the caller's time is over": {func(l *lab) []string {
-			ctx, cancel := context.WithTimeoutCause(l.ctx, 2*time.Second, errors.New("the team has ended"))
-			l.t.Cleanup(cancel)
-			l.ctx = ctx
-			return began(l)
-		}, "the team has ended", context.DeadlineExceeded},
-		"the caller has left": {func(l *lab) []string {
-			ctx, leave := context.WithCancel(l.ctx)
-			l.ctx = ctx
-			args := began(l)
-			var left = make(chan struct{})
-			l.t.Cleanup(func() { <-left })
-			go func() {
-				defer close(left)
-				for end := time.Now().Add(30 * time.Second); !l.exists("pids") && time.Now().Before(end); {
-					time.Sleep(5 * time.Millisecond)
-				}
-				leave()
-			}()
-			return args
-		}, "context canceled", context.Canceled},
-		"it was killed": {func(l *lab) []string {
-			l.write("killer", "#!/bin/sh\nkill -KILL $PPID\n")
-			return []string{"-c", "alias.slow=!./killer", "slow"}
-		}, "ended by signal: killed", nil},
+		"its time is over":    {"sleep 1000", time.Second, nil, "it took longer than 1s", context.DeadlineExceeded},
+		"the caller has left": {"sleep 1000 & echo $! $$ >began; wait", 0, errLeft, errLeft.Error(), context.Canceled},
+		"it was killed":       {"kill -KILL $PPID", 0, nil, "ended by signal: killed", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
-			args := c.how(l)
-			_, err := l.Run(l.ctx, nil, args...)
+			l.write("script", "#!/bin/sh\n"+c.script+"\n")
+			began := l.pipe("began")
+			ctx, leave := context.WithCancelCause(l.ctx)
+			defer leave(nil)
+			var begun sync.WaitGroup
+			var pids []int
+			if c.cause != nil {
+				begun.Go(func() {
+					pids = make([]int, 2)
+					if _, err := fmt.Fscan(began, &pids[0], &pids[1]); err != nil {
+						t.Error(err)
+					}
+					leave(c.cause)
+				})
+			}
+			r := l.Runner
+			r.Limit = c.limit
+			_, err := r.Run(ctx, nil, "-c", "alias.slow=!./script", "slow")
+			begun.Wait()
 			if refused, ok := errors.AsType[*git.Refusal](err); ok {
 				t.Errorf("it refused: %+v", refused)
 			}
-			if err == nil || !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is) || strings.Count(err.Error(), c.says) != 1 {
+			if err == nil || strings.Count(err.Error(), c.says) != 1 || c.is != nil && !errors.Is(err, c.is) || c.cause != nil && !errors.Is(err, c.cause) {
 				t.Errorf("it ends with %v", err)
 			}
-			if pids, _ := os.ReadFile(filepath.Join(l.Dir, "pids")); (len(pids) > 0) != (c.is != nil) {
-				t.Errorf("it has started %q", pids)
-			} else {
-				for _, field := range strings.Fields(string(pids)) {
-					var pid int
-					fmt.Sscan(field, &pid)
-					if start, err := proc.StartTime(pid); err == nil && proc.Alive(pid, start) {
-						t.Errorf("process %d lives", pid)
-					}
+			for _, pid := range pids {
+				if start, err := proc.StartTime(pid); err == nil && proc.Alive(pid, start) {
+					t.Errorf("process %d lives", pid)
 				}
 			}
 		})
@@ -118,6 +104,8 @@ func TestNoAnswer(t *testing.T) {
 		t.Errorf("it ends with %v", err)
 	}
 }
+
+var errLeft = errors.New("the team has ended")
 
 func canceled() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -228,6 +216,7 @@ func TestIndex(t *testing.T) {
 }
 
 func TestInstalled(t *testing.T) {
+	l := newLab(t)
 	if err := git.Installed(); err != nil {
 		t.Error(err)
 	}
@@ -235,13 +224,8 @@ func TestInstalled(t *testing.T) {
 	if git.Installed() == nil {
 		t.Error("it is nowhere")
 	}
-	procs, err := proc.Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer procs.Close(context.Background())
-	_, err = git.Runner{Procs: procs}.Text(t.Context(), "version")
-	if _, ok := errors.AsType[*git.Refusal](err); ok || err == nil || errors.Is(err, syscall.ENOSYS) {
+	_, err := l.Text(l.ctx, "version")
+	if _, refused := errors.AsType[*git.Refusal](err); err == nil || refused {
 		t.Errorf("it ends with %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -72,6 +73,24 @@ func (l *lab) write(name, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		l.t.Fatal(err)
 	}
+}
+
+// pipe is one by which a script tells something, for half a minute.
+func (l *lab) pipe(name string) *os.File {
+	l.t.Helper()
+	path := filepath.Join(l.Dir, name)
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0) // for both, so that it has no end
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { f.Close() })
+	if err := f.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		l.t.Fatal(err)
+	}
+	return f
 }
 
 func (l *lab) exists(name string) bool {
