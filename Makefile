@@ -58,6 +58,7 @@ rounds:
 bench:
 	$(GO) test -run '^$$' -bench . ./internal/team ./internal/journal/filejournal
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/observe
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/claudefs/native
 	$(GO) test -run '^$$' -bench . ./internal/feed ./internal/sdkurl
 	$(GO) test -run '^$$' -bench 'Checkpoint|Render' ./internal/checkpoint
 	$(GO) test -run '^$$' -bench Thousandth -benchtime 1x ./internal/checkpoint

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"cadre/internal/claudefs"
 )
 
@@ -72,11 +70,7 @@ func (*Delivered) change()     {}
 func (*Whole) change()         {}
 func (*Damaged) change()       {}
 
-// How often a follower looks by itself: rarely, in case the system lost a change, often where it cannot watch, and soon where a file may be half written.
 const (
-	lookWatched   = time.Second
-	lookUnwatched = 100 * time.Millisecond
-	lookAgain     = 20 * time.Millisecond
 	// halfWritten is how long a file may be no JSON before it counts as damaged.
 	halfWritten = 500 * time.Millisecond
 	// sweeping is how long the folder of tasks must have lost nothing before what it lost counts as removed: a folder that goes loses its files one by one.
@@ -90,34 +84,20 @@ const (
 func (t *Team) Follow(ctx context.Context) iter.Seq2[time.Time, Change] {
 	return func(yield func(time.Time, Change) bool) {
 		f := newFollower(t)
-		wake := f.watch()
+		wake := watch()
 		defer wake.close()
 		for {
-			f.again = false
 			wake.cover(t.roster, t.inboxes(), t.tasks)
 			at := time.Now() // before the look: what is read may be changed by the end of it
-			f.look()
+			f.look(wake.taken())
+			took := time.Since(at)
 			for _, c := range f.said {
 				if !yield(at, c) {
 					return
 				}
 			}
 			f.said = f.said[:0]
-			if f.over {
-				return
-			}
-			every := wake.every
-			if f.again {
-				every = lookAgain
-			}
-			next := time.NewTimer(every)
-			select {
-			case <-wake.changed:
-			case <-next.C:
-			case <-ctx.Done():
-			}
-			next.Stop()
-			if ctx.Err() != nil {
+			if f.over || !wake.wait(ctx, f.again, took) {
 				return
 			}
 		}
@@ -138,8 +118,8 @@ type follower struct {
 	inboxes map[string][]Entry
 
 	said  []Change
-	again bool // something is half written
-	whole bool // that all was told was said
+	again map[string]bool // files that are to be looked at soon, whatever the system says
+	whole bool            // that all was told was said
 	over  bool
 }
 
@@ -152,19 +132,44 @@ type file struct {
 }
 
 func newFollower(t *Team) *follower {
-	return &follower{team: t, files: map[string]*file{}, tasks: map[string]Task{}, missing: map[string]bool{}, inboxes: map[string][]Entry{}}
+	return &follower{team: t, files: map[string]*file{}, tasks: map[string]Task{}, missing: map[string]bool{}, inboxes: map[string][]Entry{}, again: map[string]bool{}}
 }
 
 func (f *follower) say(c Change) { f.said = append(f.said, c) }
 
-func (f *follower) look() {
-	f.roster()
+// look looks at these files, or at everything, and at those files that it is to look at again.
+func (f *follower) look(files []string, everything bool) {
+	for path := range f.again {
+		files = append(files, path)
+	}
+	clear(f.again)
+	in := func(dir string) (names []string) {
+		for _, path := range files {
+			if name, ok := strings.CutSuffix(filepath.Base(path), ".json"); ok && filepath.Dir(path) == dir {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	if everything || slices.Contains(files, f.team.config()) {
+		f.roster()
+	}
 	if f.over {
 		return
 	}
-	f.list()
-	f.mail()
-	if f.seen && !f.again && !f.whole {
+	if everything || slices.Contains(files, f.team.tasks) {
+		f.list()
+		f.mail()
+	} else {
+		for _, id := range in(f.team.tasks) {
+			f.task(id)
+		}
+		for _, name := range in(f.team.inboxes()) {
+			f.inbox(name)
+		}
+	}
+	f.removed()
+	if f.seen && len(f.again) == 0 && !f.whole {
 		f.whole = true
 		f.say(f.all())
 	}
@@ -215,7 +220,7 @@ func (f *follower) fresh(path string, into any) (news bool, err error) {
 			known.told = true
 			f.say(&Damaged{&DamagedError{path, err}})
 		default:
-			f.again = true
+			f.again[path] = true
 		}
 		return false, nil
 	}
@@ -278,36 +283,53 @@ func (f *follower) list() {
 	}
 	f.ids = ids
 	for _, id := range ids {
-		var task Task
-		news, err := f.fresh(f.team.task(id), &task)
-		if err != nil || !news {
-			continue
-		}
-		task.ID = id
-		switch before, known := f.tasks[id]; {
-		case !known:
-			f.say(&TaskAdded{task})
-		case !reflect.DeepEqual(before, task):
-			f.say(&TaskChanged{before, task})
-		}
-		f.tasks[id] = task
+		f.task(id)
 	}
-	f.removed(ids)
+	for id := range f.tasks {
+		if _, there := slices.BinarySearchFunc(ids, id, byNumber); !there {
+			f.miss(id)
+		}
+	}
+}
+
+func (f *follower) task(id string) {
+	if number(id) == 0 {
+		return
+	}
+	var task Task
+	news, err := f.fresh(f.team.task(id), &task)
+	before, known := f.tasks[id]
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && known:
+		f.miss(id)
+		return
+	case err == nil:
+		delete(f.missing, id)
+	}
+	if err != nil || !news {
+		return
+	}
+	task.ID = id
+	switch {
+	case !known:
+		f.say(&TaskAdded{task})
+	case !reflect.DeepEqual(before, task):
+		f.say(&TaskChanged{before, task})
+	}
+	f.tasks[id] = task
+}
+
+// miss takes note of a task whose file went.
+func (f *follower) miss(id string) {
+	if !f.missing[id] {
+		f.missing[id], f.lost = true, time.Now()
+	}
 }
 
 // removed tells which tasks have no file any more, once their folder stands still.
-func (f *follower) removed(ids []string) {
-	for id := range f.tasks {
-		_, there := slices.BinarySearchFunc(ids, id, byNumber)
-		switch {
-		case there:
-			delete(f.missing, id)
-		case !f.missing[id]:
-			f.missing[id], f.lost = true, time.Now()
-		}
-	}
+func (f *follower) removed() {
 	if len(f.missing) > 0 && time.Since(f.lost) < sweeping {
-		f.again = true
+		f.again[f.team.tasks] = true
 		return
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(f.missing), byNumber) {
@@ -323,18 +345,19 @@ func (f *follower) mail() {
 		return
 	}
 	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".json")
-		if !ok || e.IsDir() {
-			continue
+		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok && !e.IsDir() {
+			f.inbox(name)
 		}
-		var now []Entry
-		news, err := f.fresh(filepath.Join(f.team.inboxes(), e.Name()), &now)
-		if err != nil || !news {
-			continue
-		}
-		f.compare(name, f.inboxes[name], now)
-		f.inboxes[name] = now
 	}
+}
+
+func (f *follower) inbox(name string) {
+	var now []Entry
+	if news, err := f.fresh(f.team.inbox(name), &now); err != nil || !news {
+		return
+	}
+	f.compare(name, f.inboxes[name], now)
+	f.inboxes[name] = now
 }
 
 // compare tells what came and what was delivered. Of entries that cannot be told apart as many are the same as there were.
@@ -367,69 +390,4 @@ func (f *follower) compare(to string, before, now []Entry) {
 		}
 	}
 	f.said = append(f.said, came...)
-}
-
-// waker is the system's word that something changed in some folders. It only wakes; what there is to read, the files say.
-type waker struct {
-	watcher *fsnotify.Watcher
-	changed chan struct{}
-	every   time.Duration // how often to look besides
-	over    map[string]fs.FileInfo
-}
-
-func (f *follower) watch() *waker {
-	w := &waker{changed: make(chan struct{}, 1), every: lookUnwatched, over: map[string]fs.FileInfo{}}
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return w
-	}
-	w.watcher, w.every = watcher, lookWatched
-	go func() {
-		for {
-			select {
-			case _, ok := <-watcher.Events:
-				if !ok {
-					return
-				}
-			case _, ok := <-watcher.Errors:
-				if !ok {
-					return
-				}
-			}
-			select {
-			case w.changed <- struct{}{}:
-			default:
-			}
-		}
-	}()
-	return w
-}
-
-// cover watches the folders that are there. One that went and came again is another one.
-func (w *waker) cover(folders ...string) {
-	if w.watcher == nil {
-		return
-	}
-	w.every = lookWatched
-	for _, dir := range folders {
-		info, err := os.Stat(dir)
-		if known := w.over[dir]; err == nil && (known == nil || !os.SameFile(known, info)) {
-			if known != nil {
-				w.watcher.Remove(dir)
-			}
-			if err = w.watcher.Add(dir); err == nil {
-				w.over[dir] = info
-			}
-		}
-		if err != nil {
-			delete(w.over, dir)
-			w.every = lookUnwatched // until there is something to watch
-		}
-	}
-}
-
-func (w *waker) close() {
-	if w.watcher != nil {
-		w.watcher.Close()
-	}
 }

@@ -204,7 +204,7 @@ func TestRecordings(t *testing.T) {
 					}
 				}
 				f.lost = time.Time{} // between two changes was time enough
-				f.look()
+				f.look(nil, true)
 				for _, c := range f.said {
 					if err := v.take(c); err != nil {
 						t.Fatalf("change %d, %s: %v", n, s.Path, err)
@@ -214,7 +214,7 @@ func TestRecordings(t *testing.T) {
 				if f.over {
 					break
 				}
-				if n%20 == 0 && !f.again {
+				if n%20 == 0 && len(f.again) == 0 {
 					v.check(t, f.team)
 				}
 			}
@@ -283,7 +283,7 @@ func TestSweeping(t *testing.T) {
 	f := newFollower(tm)
 	said := func() (words []string) {
 		f.said = nil
-		f.look()
+		f.look(nil, true)
 		for _, c := range f.said {
 			words = append(words, strings.TrimPrefix(fmt.Sprintf("%T", c), "*native."))
 		}
@@ -293,8 +293,8 @@ func TestSweeping(t *testing.T) {
 	if err := tm.DeleteTask(soon(t), "2"); err != nil {
 		t.Fatal(err)
 	}
-	if words := said(); len(words) > 0 || !f.again {
-		t.Errorf("just now it tells %v, and looks again: %t", words, f.again)
+	if words := said(); len(words) > 0 || len(f.again) == 0 {
+		t.Errorf("just now it tells %v, and looks again at %v", words, f.again)
 	}
 	f.lost = f.lost.Add(-sweeping)
 	if words := said(); !slices.Equal(words, []string{"TaskRemoved"}) {

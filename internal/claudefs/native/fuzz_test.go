@@ -67,7 +67,7 @@ func FuzzFiles(f *testing.F) {
 		}
 		same("settle nothing that is there", tm.inbox("ann"), errors.Join(err, tm.Settle(ctx, "ann", "nobody's key")))
 		fo := newFollower(tm)
-		fo.look()
+		fo.look(nil, true)
 		if left, _ := filepath.Glob(filepath.Join(dir, "*", "demo", "*.lock")); len(left) > 0 {
 			t.Errorf("left are %v", left)
 		}
