@@ -131,18 +131,22 @@ func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
 		return errors.Join(team.WriteTasks(a.out, tasks), said("")(a.out))
 	}
 	all := s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed)
+	row := []string{"ID", "STATUS", "OWNER", "PRIORITY"}
 	bills := s.Team().Usage != (team.Usage{})
-	row := func(id, status, owner, priority, tokens, cost, subject string) []string {
-		if bills {
-			return []string{id, status, owner, priority, tokens, cost, subject}
-		}
-		return []string{id, status, owner, priority, subject}
+	if bills {
+		row = append(row, "TOKENS", "COST")
 	}
-	t := show.NewTable(all+1, row("ID", "STATUS", "OWNER", "PRIORITY", "TOKENS", "COST", "SUBJECT")...)
+	row = append(row, "SUBJECT")
+	t := show.NewTable(all+1, row...)
 	empty := true
 	for task := range tasks {
 		empty = false
-		t.Row(row(task.ID, show.TaskState(task), task.Owner, task.Priority, tokens(task.Usage), cost(task.Usage), task.Subject)...)
+		row = append(row[:0], task.ID, show.TaskState(task), task.Owner, task.Priority)
+		if bills {
+			row = append(row, tokens(task.Usage), cost(task.Usage))
+		}
+		row = append(row, task.Subject)
+		t.Row(row...)
 	}
 	if empty {
 		return said("no tasks")(a.out)

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"slices"
@@ -15,7 +16,6 @@ import (
 type Table struct {
 	cells  []string
 	widths []int // one for each column
-	size   int   // of all cells, in bytes
 }
 
 // NewTable returns a table with that head and room for so many rows.
@@ -34,25 +34,23 @@ func (t *Table) Row(cells ...string) {
 		cell := Clean(cells[i])
 		t.cells = append(t.cells, cell)
 		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
-		t.size += len(cell)
 	}
 }
 
-// Write writes the table in one piece.
+// Write writes the table, a short one in one piece.
 func (t *Table) Write(w io.Writer) error {
 	padding := strings.Repeat(" ", slices.Max(append(t.widths, 0))+2)
-	out := make([]byte, 0, t.size+len(t.cells)*len(padding)/2)
+	out := bufio.NewWriterSize(w, 64<<10)
 	for i, cell := range t.cells {
 		column := i % len(t.widths)
-		out = append(out, cell...)
+		out.WriteString(cell)
 		if column == len(t.widths)-1 {
-			out = append(out, '\n')
+			out.WriteByte('\n')
 			continue
 		}
-		out = append(out, padding[:t.widths[column]-utf8.RuneCountInString(cell)+2]...)
+		out.WriteString(padding[:t.widths[column]-utf8.RuneCountInString(cell)+2])
 	}
-	_, err := w.Write(out)
-	return err
+	return out.Flush()
 }
 
 // TaskState is a task's status with what is derived from it.
