@@ -7,8 +7,9 @@ PLATFORMS = linux/amd64 linux/arm64 darwin/arm64
 .PHONY: build agents test check bench short lint cross race sim rounds
 .PHONY: build agents test check bench short lint cross race sim rounds fuzz
 
+# Without cgo the program needs no library of the system, and starts sooner.
 build:
-	$(GO) build -o bin/cadre ./cmd/cadre
+	CGO_ENABLED=0 $(GO) build -o bin/cadre ./cmd/cadre
 
 # The coding agents that the tests run, from npm, into the user's cache. Tests that need one that cannot be had are skipped, with the reason.
 agents:
