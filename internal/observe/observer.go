@@ -146,9 +146,9 @@ func (o *Observer) Line(name string, line []byte, now team.Time) Seen {
 	case huge:
 		o.counts.Huge++
 		if o.worth(src, line) {
-			o.gap(name, src, fmt.Sprintf("a line of %d bytes is too long to be read", len(line)), now)
+			o.gap(name, src, fmt.Sprintf("a line of %d bytes or more is too long to be read", len(line)), now)
 		} else {
-			o.warn("%s: a line of %d bytes", name, len(line))
+			o.warn("%s: a line of %d bytes or more", name, len(line))
 		}
 		return o.out
 	case line[len(line)-1] != '}':

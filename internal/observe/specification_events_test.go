@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"cadre/internal/team"
 )
@@ -24,6 +25,19 @@ func TestPhase55Supplements(t *testing.T) {
 		seen := s.answer("t1", obj{"success": true}, "")
 		if len(seen.Supplements) != 1 || seen.Supplements[0].Metadata.TeamToolUseID != "t1" || string(seen.Supplements[0].Metadata.Result) != `{"success":true}` || !seen.TeamToolUse {
 			t.Errorf("%+v", seen)
+		}
+	})
+	t.Run("of a line that is no valid UTF-8", func(t *testing.T) {
+		s := play(t)
+		use := s.Line("lead", []byte("{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"u\",\"name\":\"TaskCreate\",\"input\":{\"subject\":\"a\xffb\"}}]}}"), s.now)
+		result := s.Line("lead", []byte("{\"type\":\"user\",\"tool_use_result\":{\"task\":{\"id\":\"1\",\"subject\":\"a\xffb\"}},\"message\":{\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"u\"}]}}"), s.now)
+		for _, one := range append(use.Supplements, result.Supplements...) {
+			if data, err := json.Marshal(one); err != nil || !utf8.Valid(data) || !strings.Contains(string(data), "a\uFFFDb") {
+				t.Errorf("%q, %v", data, err)
+			}
+		}
+		if len(use.Supplements)+len(result.Supplements) != 2 {
+			t.Errorf("%+v %+v", use, result)
 		}
 	})
 	t.Run("other messages", func(t *testing.T) {

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"bytes"
 	"encoding/json"
 )
 
@@ -32,6 +33,9 @@ func IsTeamTaskUpdate(kind string) bool { return Category(kind) == TaskUpdate }
 // IsTeamStateChange reports whether a message of that type is about the team itself or who is in it.
 func IsTeamStateChange(kind string) bool { return Category(kind) == StateChange }
 
+// replacement stands for what is no character: the original may be no valid UTF-8, and what is said beside it is.
+var replacement = []byte("\uFFFD")
+
 // supplement adds the message for a call, or for a result.
 func (o *Observer) supplement(toolName, id string, input json.RawMessage, r *result) {
 	category := tools[toolName].category
@@ -39,10 +43,10 @@ func (o *Observer) supplement(toolName, id string, input json.RawMessage, r *res
 		return
 	}
 	o.out.TeamToolUse = true
-	s := Supplement{category, "system", SupplementMetadata{TeamToolUseID: id, ToolName: toolName, Input: input}}
+	s := Supplement{category, "system", SupplementMetadata{TeamToolUseID: id, ToolName: toolName, Input: bytes.ToValidUTF8(input, replacement)}}
 	if r != nil {
 		s.Metadata.IsError = r.IsError
-		if s.Metadata.Result = r.S; r.S == nil {
+		if s.Metadata.Result = bytes.ToValidUTF8(r.S, replacement); r.S == nil {
 			s.Metadata.Result, _ = json.Marshal(r.R)
 		}
 	}

@@ -96,7 +96,7 @@ func (o *Observer) Line(line []byte, now team.Time) (seen observe.Seen) {
 		return seen
 	case len(line) >= o.o.MaxLine:
 		o.counts.Huge++
-		return o.Gap(fmt.Sprintf("a line of %d bytes is too long to be read", len(line)), now)
+		return o.Gap(fmt.Sprintf("a line of %d bytes or more is too long to be read", len(line)), now)
 	case !json.Valid(line):
 		o.counts.Truncated++
 		return o.Gap("a line was cut off", now)
