@@ -134,14 +134,18 @@ func (o *Observer) Line(name string, line []byte, now team.Time) Seen {
 	if n := o.correlation.expire(now); n > 0 {
 		o.warn("given up after %d s: %s", o.options.TTL/1000, halves(n))
 	}
-	line = bytes.TrimRight(line, "\r\n \t")
+	line = bytes.Trim(bytes.TrimPrefix(line, byteOrderMark), "\r\n \t")
 	src := o.source(name)
 	switch huge := len(line) >= o.options.MaxLine; {
 	case len(line) == 0:
 		return o.out
 	case line[0] != '{':
 		o.counts.Garbage++
-		o.warn("%s: a line that is no JSON object", name)
+		if o.worth(src, line) {
+			o.gap(name, src, "a line lacks its beginning", now)
+		} else {
+			o.warn("%s: a line that is no JSON object", name)
+		}
 		return o.out
 	case huge:
 		o.counts.Huge++
@@ -180,6 +184,9 @@ func (o *Observer) Line(name string, line []byte, now team.Time) Seen {
 	o.take(name, src, m, now)
 	return o.out
 }
+
+// byteOrderMark is what some writers begin a stream with.
+var byteOrderMark = []byte("\uFEFF")
 
 func halves(n int) string {
 	if n == 1 {

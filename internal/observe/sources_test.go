@@ -233,6 +233,9 @@ func TestBadLines(t *testing.T) {
 	}{
 		{"no JSON", "Error: something", false, func(c Counts) int64 { return c.Garbage }},
 		{"an array", `[{"type":"assistant"}]`, false, func(c Counts) int64 { return c.Garbage }},
+		{"a team's call that lacks its beginning", `ent":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"subject":"A"}}]}}`, true, func(c Counts) int64 { return c.Garbage }},
+		{"a result that lacks its beginning", `ntent":[{"type":"tool_result","tool_use_id":"q","content":"Task #1 created successfully"}]}}`, true, func(c Counts) int64 { return c.Garbage }},
+		{"another tool's call that lacks its beginning", `ent":[{"type":"tool_use","id":"q2","name":"Bash","input":{}}]}}`, false, func(c Counts) int64 { return c.Garbage }},
 		{"cut off", `{"type":"stream_event","event":{"ty`, false, func(c Counts) int64 { return c.Truncated }},
 		{"a team's call that is cut off", `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"sub`, true, func(c Counts) int64 { return c.Truncated }},
 		{"a team's call that is broken", `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"sub}}]}}`, true, func(c Counts) int64 { return c.Garbage }},
@@ -256,6 +259,18 @@ func TestBadLines(t *testing.T) {
 	}
 	s.answer("utf", obj{"task": obj{"id": "1", "subject": "a\ufffdb"}}, "")
 	s.want("fx/lead #1:pending")
+}
+
+// What stands around a line says nothing.
+func TestAroundALine(t *testing.T) {
+	for _, with := range [][2]string{{"", ""}, {"\uFEFF", ""}, {"  ", "  "}, {"\t", "\r\n"}, {"\uFEFF ", "\n"}} {
+		s := play(t)
+		s.createTeam("fx")
+		line := with[0] + `{"type":"assistant","session_id":"11112222-3333","message":{"content":[{"type":"tool_use","id":"q","name":"TaskCreate","input":{"subject":"A"}}]}}` + with[1]
+		if seen := s.Line("lead", []byte(line), s.now); !seen.TeamToolUse || len(seen.Warnings) > 0 {
+			t.Errorf("%q: %+v", line, seen)
+		}
+	}
 }
 
 // The frames of --sdk-url are lines of stream-json; what the server said, and what is no message, is passed over.
