@@ -160,6 +160,28 @@ func TestSuccession(t *testing.T) {
 	})
 }
 
+// What a teammate used before it was known is reported when it joins, also by an observer that was read back meanwhile.
+func TestUsageBeforeJoining(t *testing.T) {
+	s := play(t)
+	s.createTeam("fx")
+	s.Introduce("alice", "fx", "alice")
+	lead := s.source
+	s.source = "alice"
+	s.line(obj{"type": "result", "session_id": "99998888", "uuid": "r", "total_cost_usd": 0.25})
+	s.source = lead
+	saved, err := s.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Observer, err = Restore(Options{}, saved, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.spawn("alice")
+	if alice, _ := s.Team().Member("alice"); alice.Usage.CostMicroUSD != 250_000 {
+		t.Errorf("alice used %+v", alice.Usage)
+	}
+}
+
 // What waits for its team has a bound, and what is lost at it is said: once while it lasts.
 func TestTooMuchIsHeld(t *testing.T) {
 	s := play(t)

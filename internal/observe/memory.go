@@ -149,7 +149,7 @@ func (o *Observer) restore(saved []byte) error {
 	o.held, o.lines, o.counts = m.Held, m.Lines, m.Counts
 	o.correlation.discarded, o.correlation.orphaned, o.correlation.duplicates = o.counts.Discarded, o.counts.Orphaned, o.counts.Duplicates
 	o.counts.Duplicates = 0
-	o.placed = placed(o.s)
+	o.placed, o.unbilled = placed(o.s), true // whether something was not reported yet is looked up anew
 	return nil
 }
 
