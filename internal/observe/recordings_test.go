@@ -273,6 +273,25 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestFilesOfTeammatesWork: what the teammates' own transcripts add to the lead's is what the files had before any TaskList showed it.
+func TestFilesOfTeammatesWork(t *testing.T) {
+	const copied = "2026-11-20T23:49:20" // between the end of the teammates' work and the lead's next word
+	o := New(Options{})
+	for _, in := range recordings["2.1.329 team in tmux"] {
+		for n, line := range recorded(t, in.file) {
+			if at := timestamps.FindSubmatch(line); at != nil && string(at[1]) > copied {
+				break
+			}
+			o.Line(in.source, line, epochMillis+team.Time(n))
+		}
+	}
+	const snap = "2.1.329/tmux/snap/04-work-done"
+	if want, got := filesOf(t, snap), shownTasks(o); !slices.Equal(want, got) {
+		t.Errorf("the files have\n%s\nobserved is\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
+	}
+	checkConfig(t, snap, o.State())
+}
+
 // checkConfig holds the members against the program's config.json, if the copy has one.
 func checkConfig(t *testing.T, snap string, state *TeamState) {
 	t.Helper()
