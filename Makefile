@@ -4,7 +4,6 @@ GO ?= go
 # What CI builds besides its own platform.
 PLATFORMS = linux/amd64 linux/arm64 darwin/arm64
 
-.PHONY: build agents test check bench short lint cross race sim rounds
 .PHONY: build agents test check bench short lint cross race sim rounds fuzz
 
 # Without cgo the program needs no library of the system, and starts sooner.
