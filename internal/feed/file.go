@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"cadre/internal/watch"
 )
 
 // File is a feed of the lines of a file.
@@ -44,18 +46,18 @@ func (f *File) Run(ctx context.Context, to Listener) error {
 		t.end(to)
 		return nil
 	}
-	c := newChanges()
-	defer c.close()
+	folders := watch.New()
+	defer folders.Close()
 	for {
 		// The watch first: what changes after the look wakes.
-		c.add(filepath.Dir(f.Path))
+		folders.Add(filepath.Dir(f.Path))
 		if real, err := filepath.EvalSymlinks(f.Path); err == nil && filepath.Dir(real) != filepath.Dir(f.Path) {
-			c.add(filepath.Dir(real))
+			folders.Add(filepath.Dir(real))
 		}
 		if _, err := t.follow(to); err != nil {
 			return err
 		}
-		if _, ok := c.wait(ctx); !ok {
+		if _, _, ok := folders.Wait(ctx, folders.Pace()); !ok {
 			return nil
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cadre/internal/watch"
 )
 
 // Transcripts is a feed of all transcripts below a folder, those that come later too: Claude Code writes one for each session, and one for each teammate and
@@ -43,14 +45,14 @@ func (f *Transcripts) Run(ctx context.Context, to Listener) error {
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
 	}
-	r := &reading{to: to, changes: newChanges(), follow: f.Follow, tails: map[string]*tail{}, unknown: map[string]about{}, introduced: map[string]bool{}}
-	defer r.changes.close()
+	r := &reading{to: to, folders: watch.New(), follow: f.Follow, tails: map[string]*tail{}, unknown: map[string]about{}, introduced: map[string]bool{}}
+	defer r.folders.Close()
 	for r.look(root); f.Follow; {
-		changed, ok := r.changes.wait(ctx)
+		changed, _, ok := r.folders.Wait(ctx, r.folders.Pace())
 		if !ok {
 			return nil
 		}
-		if changed == nil || len(r.changes.watched) == 0 {
+		if len(changed) == 0 {
 			r.look(root)
 			continue
 		}
@@ -71,7 +73,7 @@ func isFolder(path string) bool {
 // reading is a run of [Transcripts].
 type reading struct {
 	to         Listener
-	changes    *changes
+	folders    *watch.Folders
 	follow     bool
 	tails      map[string]*tail // by path
 	unknown    map[string]about // what is said of the transcript of that path, while nobody of that name is in the team
@@ -87,11 +89,10 @@ func (r *reading) look(folder string) {
 	var transcripts []found
 	_ = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		switch {
-		case err != nil:
-			r.changes.forget(path)
+		case err != nil: // it went
 		case e.IsDir():
 			if r.follow {
-				r.changes.add(path) // before it is listed: what comes after wakes
+				r.folders.Add(path) // before it is listed: what comes after wakes
 			}
 		case strings.HasSuffix(path, aboutSuffix):
 			r.about(path)
@@ -127,8 +128,6 @@ func (r *reading) changed(path string) {
 		r.read(path)
 	case isFolder(path):
 		r.look(path)
-	default:
-		r.changes.forget(path)
 	}
 }
 

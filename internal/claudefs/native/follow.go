@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cadre/internal/claudefs"
+	"cadre/internal/watch"
 )
 
 // Change is one thing that changed in the files: one of the types below.
@@ -84,8 +85,8 @@ const (
 func (t *Team) Follow(ctx context.Context) iter.Seq2[time.Time, Change] {
 	return func(yield func(time.Time, Change) bool) {
 		f := newFollower(t)
-		wake := watch()
-		defer wake.close()
+		wake := &waker{folders: watch.New(), everything: true}
+		defer wake.folders.Close()
 		for {
 			wake.cover(t.roster, t.inboxes(), t.tasks)
 			at := time.Now() // before the look: what is read may be changed by the end of it
@@ -97,7 +98,7 @@ func (t *Team) Follow(ctx context.Context) iter.Seq2[time.Time, Change] {
 				}
 			}
 			f.said = f.said[:0]
-			if f.over || !wake.wait(ctx, f.again, took) {
+			if f.over || !wake.wait(ctx, len(f.again) > 0, took) {
 				return
 			}
 		}

@@ -1,0 +1,121 @@
+// Package watch tells which files of some folders changed.
+//
+// # Authority
+//
+// It has the system's word that something changed, where the system gives it, and says how often to look where it gives none. What there is to read the files
+// say: a change that was told may be of nothing, and one that was not is found at the next look. Which folders matter, and what to do about a change, is its caller's.
+//
+//	folders ──Add──▶ Folders ──Wait──▶ paths that changed │ anything may have │ nothing was told
+//
+// # Guarantees
+//
+//   - What changes after a folder was added is told, or anything is said to may have changed.
+//   - A folder that went and came again is another one, and has to be added again.
+//   - Where folders cannot be watched, or are not there yet, Pace says to look often.
+package watch
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// How often to look whatever the system says: rarely, in case it lost a change, and often where it cannot watch.
+const (
+	Watched   = 2 * time.Second
+	Unwatched = 50 * time.Millisecond
+)
+
+// Folders are folders that are watched. They belong to one goroutine.
+type Folders struct {
+	watcher *fsnotify.Watcher // nil where the system gives none
+	over    map[string]fs.FileInfo
+	blind   bool // one that was added cannot be watched
+}
+
+// New returns none.
+func New() *Folders {
+	f := &Folders{over: map[string]fs.FileInfo{}}
+	if w, err := fsnotify.NewWatcher(); err == nil {
+		f.watcher = w
+	}
+	return f
+}
+
+// Add watches a folder, not what is below its own folders, and reports whether it did not before: then the folder is to be looked at, for what came before.
+func (f *Folders) Add(folder string) bool {
+	info, err := os.Stat(folder)
+	known := f.over[folder]
+	if err == nil && known != nil && os.SameFile(known, info) {
+		return false
+	}
+	if known != nil {
+		_ = f.watcher.Remove(folder) // it may have gone by itself
+		delete(f.over, folder)
+	}
+	if err != nil || f.watcher == nil || f.watcher.Add(folder) != nil {
+		f.blind = true
+		return false
+	}
+	f.over[folder] = info
+	return true
+}
+
+// Pace is how often to look, as it was with the folders that were added since the last wait.
+func (f *Folders) Pace() time.Duration {
+	if f.blind || len(f.over) == 0 {
+		return Unwatched
+	}
+	return Watched
+}
+
+// Wait waits until something changed, and for no longer than that. It returns the paths of what changed, none when nothing was told; or lost, where anything may
+// have changed because there was more than could be told. It reports false when ctx has ended.
+func (f *Folders) Wait(ctx context.Context, most time.Duration) (changed []string, lost, ok bool) {
+	f.blind = false
+	var events chan fsnotify.Event
+	var errs chan error
+	if f.watcher != nil {
+		events, errs = f.watcher.Events, f.watcher.Errors
+	}
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return nil, false, false
+	case <-timer.C:
+		return nil, false, true
+	case <-errs:
+		return nil, true, true
+	case e := <-events:
+		changed = append(changed, f.told(e))
+	}
+	for { // what came together is told together
+		select {
+		case e := <-events:
+			changed = append(changed, f.told(e))
+		case <-errs:
+			return nil, true, true
+		default:
+			return changed, false, true
+		}
+	}
+}
+
+// told is the path of an event. A folder that went is not watched any more.
+func (f *Folders) told(e fsnotify.Event) string {
+	if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
+		delete(f.over, e.Name)
+	}
+	return e.Name
+}
+
+// Close ends the watch.
+func (f *Folders) Close() {
+	if f.watcher != nil {
+		f.watcher.Close()
+	}
+}

@@ -1,0 +1,115 @@
+package watch
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func put(t *testing.T, path string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// tells waits until a path is told.
+func tells(t *testing.T, f *Folders, path string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		changed, lost, ok := f.Wait(ctx, time.Minute)
+		switch {
+		case !ok:
+			t.Fatalf("%s is not told", path)
+		case lost || slices.Contains(changed, path):
+			return
+		}
+	}
+}
+
+func TestChanges(t *testing.T) {
+	dir := t.TempDir()
+	f := New()
+	defer f.Close()
+	if f.Pace() != Unwatched {
+		t.Error("without a folder it is not looked at often")
+	}
+	if !f.Add(dir) || f.Add(dir) {
+		t.Error("it is not new once")
+	}
+	if f.Pace() != Watched {
+		t.Error("a folder that is watched is looked at often")
+	}
+	tells(t, f, put(t, filepath.Join(dir, "a")))
+	tells(t, f, put(t, filepath.Join(dir, "a")))
+	if err := os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	tells(t, f, filepath.Join(dir, "b"))
+	if err := os.Remove(filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	tells(t, f, filepath.Join(dir, "b"))
+}
+
+// A folder that is not there, or went, makes for often looks until it is added again, and then it is another one.
+func TestFolderThatComesAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dir")
+	f := New()
+	defer f.Close()
+	if f.Add(dir) || f.Pace() != Unwatched {
+		t.Error("what is not there is watched")
+	}
+	for range 3 {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if !f.Add(dir) {
+			t.Error("it is not new")
+		}
+		tells(t, f, put(t, filepath.Join(dir, "a")))
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		tells(t, f, dir)
+		if f.Add(dir) || f.Pace() != Unwatched {
+			t.Error("what is gone is watched")
+		}
+	}
+}
+
+func TestNothingChanges(t *testing.T) {
+	f := New()
+	defer f.Close()
+	f.Add(t.TempDir())
+	if changed, lost, ok := f.Wait(t.Context(), time.Millisecond); len(changed) > 0 || lost || !ok {
+		t.Errorf("told are %v, %t, %t", changed, lost, ok)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, ok := f.Wait(ctx, time.Minute); ok {
+		t.Error("it waits on")
+	}
+}
+
+// Where the system gives no watch, everything is looked at often.
+func TestWithoutASystem(t *testing.T) {
+	f := &Folders{}
+	defer f.Close()
+	if f.Add(t.TempDir()) || f.Pace() != Unwatched {
+		t.Error("it is watched")
+	}
+	if changed, lost, ok := f.Wait(t.Context(), time.Millisecond); len(changed) > 0 || lost || !ok {
+		t.Errorf("told are %v, %t, %t", changed, lost, ok)
+	}
+}
