@@ -7,7 +7,6 @@ import (
 
 	"cadre/internal/claudefs/native"
 	"cadre/internal/feed"
-	"cadre/internal/observe"
 	"cadre/internal/team"
 )
 
@@ -29,7 +28,7 @@ func (o *observation) claudeFeed() (feed.Feed, error) {
 // ended is how the watch did. A team of Claude Code's that went while nobody looked is known to be over now.
 func (o *observation) ended(w *feed.Watch, err error) error {
 	known := false
-	w.View(func(seen *observe.Observer) { known = seen.Team() != nil })
+	w.View(func(seen feed.Observer) { known = seen.Team() != nil })
 	if o.claudeTeam == "" || team.CodeOf(err) != team.NotFound || !known {
 		return err
 	}

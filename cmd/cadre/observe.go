@@ -76,7 +76,8 @@ program, with the arguments behind --; its user is standard input and output wit
 token are told (the token is $CADRE_CONSUMER_TOKEN, if that is set). What was lost while the program was not connected is said. Claude Code
 2.1.47 connects; newer versions refuse an address that is not their maker's.
 
-With --agent it reads the stream of a session whose agent has no teams, codex, gemini, opencode or acp:COMMAND, and shows it as a team of one.
+With --agent it reads the stream of a session whose agent has no teams, codex, gemini, opencode or acp:COMMAND, and shows it as a team of one. The agent's next
+session is that of the same member; there, what standard input shows again counts again.
 
 With --claude-team it follows the files of a team that Claude Code runs, its roster, tasks and inboxes, and writes nothing there; TEAM is the name of a folder in
 Claude Code's teams folder: ls ~/.claude/teams. It goes on until the team is gone, and keeps it, under its own name where --as-team gives no other; with --state it
@@ -113,15 +114,15 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	if o.claudeTeam != "" && o.asTeam == "" && !o.state {
 		o.asTeam = o.claudeTeam
 	}
-	if o.agent != "" {
-		return o.runSingle(ctx, args, terminal)
+	restore, err := o.observer(args)
+	if err != nil {
+		return err
 	}
 	feeds, err := o.feeds(args)
 	if err != nil {
 		return err
 	}
 	w := &feed.Watch{Now: desk.Now, Look: o.look}
-	options := observe.Options{Of: o.claudeTeam, Name: o.asTeam}
 	if o.asTeam != "" {
 		if err := o.keep(ctx, w); err != nil {
 			return err
@@ -129,12 +130,15 @@ func (o *observation) run(ctx context.Context, args []string) error {
 		defer w.Kept.Close()
 		defer w.Book.Close()
 	}
-	if err := w.Begin(ctx, options); err != nil {
+	switch err := w.Begin(ctx, restore); {
+	case errors.Is(err, observe.ErrOther):
+		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is kept of something else that was observed; give this another name, or first: cadre cleanup %s", o.asTeam, o.asTeam)}
+	case err != nil:
 		return err
 	}
 	if terminal {
 		o.board = openScreen(o.out.(*os.File), func(see func(*team.State)) {
-			w.View(func(seen *observe.Observer) { see(seen.Team()) })
+			w.View(func(seen feed.Observer) { see(seen.Team()) })
 		})
 	}
 	err = w.Run(ctx, feeds...)
@@ -363,12 +367,9 @@ func (o *observation) conclude(w *feed.Watch) error {
 	var state *observe.TeamState
 	var counts observe.Counts
 	none := false
-	w.View(func(seen *observe.Observer) { state, counts, none = seen.State(), seen.Counts(), seen.Team() == nil })
-	return o.say(state, counts, none)
-}
-
-// say does so, by what was seen.
-func (o *observation) say(state *observe.TeamState, counts observe.Counts, none bool) error {
+	w.View(func(seen feed.Observer) {
+		state, counts, none = observe.StateOf(seen.Team()), seen.Counts(), seen.Team() == nil
+	})
 	if len(o.held) > 0 { // the stream that was passed on ended within a line
 		if err := o.write(append([][]byte{{'\n'}}, o.held...)); err != nil {
 			return err

@@ -200,6 +200,14 @@ type (
 	Ended struct{ Err error }
 )
 
+// Reader makes updates of what an agent says to somebody else who drives it, line by line: it reads along and answers nothing, so the Answer of an update is nil. A
+// line that it cannot read says nothing. It is saved and read back as JSON between any two lines, and goes on as if nothing had happened. It belongs to one goroutine.
+type Reader interface {
+	Line(line []byte) []Update
+	json.Marshaler
+	json.Unmarshaler
+}
+
 // Problem is why a turn failed, or a session could not be started or go on.
 type Problem struct {
 	Kind ProblemKind

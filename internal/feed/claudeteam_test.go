@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/observe"
 	"cadre/internal/team"
 )
 
@@ -132,7 +131,7 @@ func shown(root string, approved map[string]bool) string {
 }
 
 // observed is the same of what is observed, like says of whom it is said what they do.
-func observed(o *observe.Observer, like string) string {
+func observed(o Observer, like string) string {
 	var b strings.Builder
 	s := o.Team()
 	if s == nil || !s.Exists() {
@@ -213,17 +212,17 @@ func TestFilesOfRealTeams(t *testing.T) {
 						away = false
 					}
 					compared++
-					r.until(fmt.Sprintf("after change %d, %s, the files show\n%s", n, c.Path, want), func(o *observe.Observer) bool { return observed(o, want) == want })
+					r.until(fmt.Sprintf("after change %d, %s, the files show\n%s", n, c.Path, want), func(o Observer) bool { return observed(o, want) == want })
 					if every > 0 && n%every == 2 {
 						away = true
 						r.end()
-						r.View(func(o *observe.Observer) { saved, _ = o.Save() })
+						r.View(func(o Observer) { saved, _ = o.Save() })
 					}
 				}
 				if away {
 					begin()
 				}
-				r.until("the team is over", func(o *observe.Observer) bool { return observed(o, "") == "none" })
+				r.until("the team is over", func(o Observer) bool { return observed(o, "") == "none" })
 				if every == 0 {
 					r.finish() // it ends by itself
 				}

@@ -1,15 +1,16 @@
-// Package feed brings what agents say to an observer, keeps what the observer knows, and journals what it makes of it: the hands of package observe, which is pure.
+// Package feed brings what agents say to an observer, keeps what the observer knows, and journals what it makes of it: the hands of packages observe and solo, which
+// are pure.
 //
 // # Authority
 //
 // A [Feed] knows a place from which lines come: a stream, a growing file, a folder of transcripts, the files of a team. It does not know what they say. A [Watch] gives them to
-// one observer, one at a time and with the time at which they came, and shows everybody who looks on what was seen. Nothing of what is observed is ever written to.
+// one [Observer], one at a time and with the time at which they came, and shows everybody who looks on what was seen. Nothing of what is observed is ever written to.
 //
 //	Stream ─────┐
 //	File ───────┤
-//	Transcripts ┼─ line, place ─▶ Watch ─▶ observe.Observer ─▶ Seen ─┬─▶ Kept: what the observer knows, on disk
-//	ClaudeTeam ─┤                  one at a time                     ├─▶ Book: the team's journal, like that of any team
-//	yours ──────┘                                                    └─▶ whoever looks on: a board, NDJSON, a program
+//	Transcripts ┼─ line, place ─▶ Watch ─▶ Observer ─▶ Seen ─┬─▶ Kept: what the observer knows, on disk
+//	ClaudeTeam ─┤                  one at a time             ├─▶ Book: the team's journal, like that of any team
+//	yours ──────┘                                            └─▶ whoever looks on: a board, NDJSON, a program
 //
 // # What is kept
 //

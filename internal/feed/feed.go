@@ -30,6 +30,32 @@ type Listener interface {
 	Member(name string) bool
 }
 
+// Observer is what a watch needs of who makes a team of the lines: of a team of Claude Code's, or of a session whose agent has no teams. A watch calls it from one
+// goroutine at a time.
+type Observer interface {
+	Line(source string, line []byte, now team.Time) observe.Seen
+	Introduce(source, ofTeam, member string)
+	Gap(source, reason string, now team.Time) observe.Seen
+	// Resume says that nobody looked until now.
+	Resume(now team.Time)
+	// Team is what was seen; nil where no team was ever there.
+	Team() *team.State
+	Counts() observe.Counts
+	// Save writes everything that it knows, so that a [Restore] reads it back.
+	Save() ([]byte, error)
+}
+
+// Restore reads an observer back that was saved, or makes one that has seen nothing where nothing was. A state that is newer than the saved one, because its journal
+// is written more often, takes that one's place; nil for none.
+type Restore func(saved []byte, newer *team.State) (Observer, error)
+
+// Team has a team of Claude Code's observed.
+func Team(options observe.Options) Restore {
+	return func(saved []byte, newer *team.State) (Observer, error) {
+		return observe.Restore(options, saved, newer)
+	}
+}
+
 // Look is called with everything that was seen, s being the team after it, nil where none was ever there. Neither may be kept or changed. It is called from one
 // goroutine at a time, and an error ends the watch.
 type Look func(s *team.State, seen observe.Seen) error
@@ -48,7 +74,7 @@ type Watch struct {
 	Saved []byte
 
 	mu       sync.Mutex
-	observer *observe.Observer
+	observer Observer
 	places   map[string]Place
 	ended    error
 	end      context.CancelCauseFunc
@@ -57,21 +83,21 @@ type Watch struct {
 // errDone ends a watch without an error.
 var errDone = errors.New("the watch is over")
 
-// Begin goes on with what was kept, or with the observer from nothing. What had been kept and not journaled is journaled now, and shown to nobody.
-func (w *Watch) Begin(ctx context.Context, options observe.Options) (err error) {
+// Begin goes on with what was kept, or with an observer that has seen nothing. What had been kept and not journaled is journaled now, and shown to nobody.
+func (w *Watch) Begin(ctx context.Context, restore Restore) (err error) {
 	w.places = map[string]Place{}
 	if w.Kept == nil {
-		if w.observer, err = observe.Restore(options, w.Saved, nil); err != nil {
+		if w.observer, err = restore(w.Saved, nil); err != nil {
 			return err
 		}
 		w.observer.Resume(w.Now())
 		return nil
 	}
-	if w.observer, err = w.Kept.restore(options, w.places, w.journal); err != nil {
+	if w.observer, err = w.Kept.restore(restore, w.places, w.journal); err != nil {
 		return err
 	}
 	if w.Book != nil {
-		if err := w.reconcile(ctx, options); err != nil {
+		if err := w.reconcile(ctx, restore); err != nil {
 			return err
 		}
 	}
@@ -80,7 +106,7 @@ func (w *Watch) Begin(ctx context.Context, options observe.Options) (err error) 
 }
 
 // reconcile journals what was kept and is not in the journal yet, and goes on with the journal's state where that is newer.
-func (w *Watch) reconcile(ctx context.Context, options observe.Options) error {
+func (w *Watch) reconcile(ctx context.Context, restore Restore) error {
 	if err := w.Book.Flush(); err != nil {
 		return err
 	}
@@ -92,7 +118,7 @@ func (w *Watch) reconcile(ctx context.Context, options observe.Options) error {
 	if err != nil {
 		return err
 	}
-	w.observer, err = observe.Restore(options, saved, s)
+	w.observer, err = restore(saved, s)
 	return err
 }
 
@@ -131,7 +157,7 @@ func (w *Watch) Run(ctx context.Context, feeds ...Feed) error {
 }
 
 // View shows the observer, which must not be kept. Nothing is seen meanwhile.
-func (w *Watch) View(see func(*observe.Observer)) {
+func (w *Watch) View(see func(Observer)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	see(w.observer)

@@ -55,7 +55,7 @@ func TestStreamOfGarbage(t *testing.T) {
 			t.Errorf("%s: %d bytes came, and %d were passed on", name, in.Len(), passed.Len())
 		}
 		var c observe.Counts
-		r.View(func(o *observe.Observer) { c = o.Counts() })
+		r.View(func(o Observer) { c = o.Counts() })
 		if c.Garbage != 2 || c.Huge != 1 || c.Truncated != 1 || c.InvalidUTF > 1 {
 			t.Errorf("%s: counted: %+v", name, c)
 		}
@@ -68,7 +68,7 @@ func TestStreamOfGarbage(t *testing.T) {
 func TestStreamThatFails(t *testing.T) {
 	broken := errors.New("the cable is cut")
 	w := &Watch{Now: ticks()}
-	if err := w.Begin(t.Context(), observe.Options{}); err != nil {
+	if err := w.Begin(t.Context(), Team(observe.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Run(t.Context(), &Stream{Source: "s", Reader: io.MultiReader(bytes.NewReader(prefix(t)), iotest.ErrReader(broken))}); !errors.Is(err, broken) {
@@ -89,7 +89,7 @@ func TestStreamThatIsSilent(t *testing.T) {
 func TestLookThatFails(t *testing.T) {
 	enough := errors.New("enough")
 	w := &Watch{Now: ticks(), Look: func(*team.State, observe.Seen) error { return enough }}
-	if err := w.Begin(t.Context(), observe.Options{}); err != nil {
+	if err := w.Begin(t.Context(), Team(observe.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "stream.jsonl")
@@ -130,7 +130,7 @@ func TestHalfLine(t *testing.T) {
 	n := int64(bytes.Count(data, []byte("\n")))
 	r := run(t, &Watch{}, &File{Path: path, Follow: true})
 	r.until("the whole lines were not seen", lines(n-1))
-	r.View(func(o *observe.Observer) {
+	r.View(func(o Observer) {
 		if got := o.Counts().Lines; got != n-1 {
 			t.Errorf("%d lines are whole, and %d were seen", n-1, got)
 		}
@@ -166,7 +166,7 @@ func TestRotationAndCut(t *testing.T) {
 	if got, want := r.state(), plainly(data); got != want {
 		t.Errorf("seen:\n%s\nwhole:\n%s", got, want)
 	}
-	r.View(func(o *observe.Observer) {
+	r.View(func(o Observer) {
 		if c := o.Counts(); c.Gaps != 0 {
 			t.Errorf("nothing is missing, and %d gaps were said", c.Gaps)
 		}
@@ -175,7 +175,7 @@ func TestRotationAndCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	appendTo(t, path, []byte(`{"type":"x"}`+"\n"))
-	r.until("the cut was not seen", func(o *observe.Observer) bool { return o.Counts().Gaps == 1 })
+	r.until("the cut was not seen", func(o Observer) bool { return o.Counts().Gaps == 1 })
 	r.end()
 	if got, want := r.state(), plainly(data); got != want {
 		t.Errorf("after the cut:\n%s\nbefore:\n%s", got, want)
@@ -215,7 +215,7 @@ func latencies(t testing.TB, rounds func(create func())) (took []time.Duration) 
 		}
 		return nil
 	}}
-	if err := w.Begin(t.Context(), observe.Options{}); err != nil {
+	if err := w.Begin(t.Context(), Team(observe.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -319,7 +319,7 @@ func TestWhoseTranscript(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &Watch{Now: ticks()}
-	if err := w.Begin(t.Context(), observe.Options{}); err != nil {
+	if err := w.Begin(t.Context(), Team(observe.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	l := introductions{w, make(chan string, 8)}
@@ -361,7 +361,7 @@ func TestWhatIsNotThere(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	for _, f := range []Feed{&File{Path: nowhere}, &Transcripts{Dir: nowhere}, &File{Path: filepath.Dir(nowhere)}} {
 		w := &Watch{Now: ticks()}
-		if err := w.Begin(t.Context(), observe.Options{}); err != nil {
+		if err := w.Begin(t.Context(), Team(observe.Options{})); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Run(t.Context(), f); !errors.Is(err, os.ErrNotExist) {

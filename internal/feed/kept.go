@@ -93,7 +93,7 @@ type entry struct {
 }
 
 // show shows the entry to an observer.
-func (e *entry) show(o *observe.Observer) observe.Seen {
+func (e *entry) show(o Observer) observe.Seen {
 	switch e.Kind {
 	case introduceEntry:
 		o.Introduce(e.Source, e.Team, e.Member)
@@ -145,7 +145,7 @@ type saved struct {
 }
 
 // save keeps what the observer knows, in place of everything that was kept so far.
-func (k *Kept) save(o *observe.Observer, places map[string]Place) error {
+func (k *Kept) save(o Observer, places map[string]Place) error {
 	known, err := o.Save()
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (k *Kept) replace(data []byte) error {
 }
 
 // restore reads back what is known, shows the lines since to the observer, and gives what they said to each. Then the log goes on.
-func (k *Kept) restore(options observe.Options, places map[string]Place, each func(*team.State, observe.Seen) error) (*observe.Observer, error) {
+func (k *Kept) restore(restore Restore, places map[string]Place, each func(*team.State, observe.Seen) error) (Observer, error) {
 	s := saved{V: keptFormat}
 	data, err := os.ReadFile(filepath.Join(k.dir, savedName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -216,7 +216,7 @@ func (k *Kept) restore(options observe.Options, places map[string]Place, each fu
 	for source, place := range s.Places {
 		places[source] = place
 	}
-	o, err := observe.Restore(options, s.Observer, nil)
+	o, err := restore(s.Observer, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (k *Kept) restore(options observe.Options, places map[string]Place, each fu
 }
 
 // replay shows the entries of the log, and returns the length of those that are whole: the last may have been written by a process that was killed meanwhile.
-func (k *Kept) replay(o *observe.Observer, places map[string]Place, each func(*team.State, observe.Seen) error) (int64, error) {
+func (k *Kept) replay(o Observer, places map[string]Place, each func(*team.State, observe.Seen) error) (int64, error) {
 	file, err := os.Open(k.logPath(k.number))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil

@@ -37,7 +37,7 @@ func keeping(t *testing.T, h home.Home, name string) (*Watch, func()) {
 
 func begin(t *testing.T, w *Watch, name string) {
 	t.Helper()
-	if err := w.Begin(t.Context(), observe.Options{Name: name}); err != nil {
+	if err := w.Begin(t.Context(), Team(observe.Options{Name: name})); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -151,8 +151,8 @@ func TestResultsThatCameMeanwhile(t *testing.T) {
 					w.Line("lead", line, Place{})
 				}
 				var tasks int
-				w.View(func(o *observe.Observer) {
-					tasks = len(o.State().Tasks)
+				w.View(func(o Observer) {
+					tasks = len(observe.StateOf(o.Team()).Tasks)
 					var err error
 					if saved, err = o.Save(); err != nil {
 						t.Fatal(err)
@@ -200,7 +200,7 @@ func TestNamesThatAreNone(t *testing.T) {
 	var ids []string
 	for i, name := range names {
 		show(fmt.Sprint("create", i), "TeamCreate", map[string]any{"team_name": name}, map[string]any{"team_name": name})
-		w.View(func(o *observe.Observer) {
+		w.View(func(o Observer) {
 			if s := o.Team(); s == nil || !s.Exists() || s.Team().Observed != name {
 				t.Fatalf("team %q is not observed", name)
 			}
@@ -366,7 +366,7 @@ func TestRefusals(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := w.Begin(t.Context(), observe.Options{Name: "fx"})
+		err := w.Begin(t.Context(), Team(observe.Options{Name: "fx"}))
 		if err == nil || want != nil && !errors.Is(err, want) {
 			t.Errorf("%s: %v", content, err)
 		}

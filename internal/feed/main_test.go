@@ -67,7 +67,7 @@ func run(t *testing.T, w *Watch, feeds ...Feed) *running {
 		}
 		return nil
 	}
-	if err := w.Begin(t.Context(), observe.Options{}); err != nil {
+	if err := w.Begin(t.Context(), Team(observe.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -94,11 +94,11 @@ func (r *running) finish() {
 func (r *running) end() { r.t.Helper(); r.stop(); r.finish() }
 
 // until waits until what was seen is as it is to be.
-func (r *running) until(what string, holds func(o *observe.Observer) bool) {
+func (r *running) until(what string, holds func(o Observer) bool) {
 	r.t.Helper()
 	for deadline := time.After(patience); ; {
 		ok := false
-		r.View(func(o *observe.Observer) { ok = holds(o) })
+		r.View(func(o Observer) { ok = holds(o) })
 		if ok {
 			return
 		}
@@ -106,20 +106,20 @@ func (r *running) until(what string, holds func(o *observe.Observer) bool) {
 		case <-r.wakes:
 		case <-time.After(5 * time.Millisecond): // a line that says nothing wakes nobody
 		case <-deadline:
-			r.View(func(o *observe.Observer) { r.t.Fatalf("%s: %+v\n%s", what, o.Counts(), jsonOf(o.State())) })
+			r.View(func(o Observer) { r.t.Fatalf("%s: %+v\n%s", what, o.Counts(), jsonOf(observe.StateOf(o.Team()))) })
 		}
 	}
 }
 
 func (r *running) state() string {
 	var s string
-	r.View(func(o *observe.Observer) { s = stateOf(o) })
+	r.View(func(o Observer) { s = stateOf(o) })
 	return s
 }
 
 // stateOf has the members in the order of their names: that of their joining depends on whose lines come first.
-func stateOf(o *observe.Observer) string {
-	s := o.State()
+func stateOf(o Observer) string {
+	s := observe.StateOf(o.Team())
 	if s != nil {
 		slices.SortFunc(s.Members, func(a, b observe.TeamMember) int { return strings.Compare(a.Name, b.Name) })
 	}
@@ -156,6 +156,6 @@ func appendTo(t testing.TB, path string, data []byte) {
 	}
 }
 
-func lines(n int64) func(*observe.Observer) bool {
-	return func(o *observe.Observer) bool { return o.Counts().Lines >= n }
+func lines(n int64) func(Observer) bool {
+	return func(o Observer) bool { return o.Counts().Lines >= n }
 }

@@ -13,6 +13,7 @@ import (
 // memory is everything that an observer knows, as it is saved.
 type memory struct {
 	V         int                 `json:"v"`
+	Agent     string              `json:"agent,omitempty"` // of a session without a team: then all of this is somebody else's
 	Seq       int64               `json:"seq"`
 	State     json.RawMessage     `json:"state,omitempty"`
 	Epoch     epoch               `json:"epoch"`
@@ -39,6 +40,9 @@ const memoryVersion = 1
 
 // ErrNewer says that an observer was saved by a newer version of cadre.
 var ErrNewer = errors.New("the observation was saved by a newer version of cadre; update cadre on this machine")
+
+// ErrOther says that something else was observed than what is to be observed now: a session without a team, and not a team, or the other way round.
+var ErrOther = errors.New("it is of something else that was observed")
 
 // Save writes everything that the observer knows, as one JSON object: the team's state, what waits for its other half, and what was counted already. An observer
 // that was read back from it goes on as if nothing had happened.
@@ -85,7 +89,10 @@ func (o *Observer) restore(saved []byte) error {
 	if err := json.Unmarshal(saved, &m); err != nil {
 		return err
 	}
-	if m.V > memoryVersion {
+	switch {
+	case m.Agent != "":
+		return ErrOther
+	case m.V > memoryVersion:
 		return ErrNewer
 	}
 	if m.Board == nil || m.Roster == nil || m.Mail == nil || len(m.Done)%8 != 0 {

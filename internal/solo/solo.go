@@ -4,9 +4,9 @@
 // # Authority
 //
 // Like package observe it listens and decides nothing: it is a function of what the session did, in the order in which it did it. What the session is, which
-// agent and by which protocol, it does not know: it is given updates, or a function that makes them of the agent's own lines.
+// agent and by which protocol, it does not know: it is given updates, or a reader that makes them of the agent's own lines.
 //
-//	line ──▶ Options.Read ──▶ agent.Update ──▶ team events ──▶ record, notices
+//	line ──▶ agent.Reader ──▶ agent.Update ──▶ team events ──▶ record, notices
 //
 // # What is said of the member
 //
@@ -21,6 +21,8 @@
 //
 //   - What says nothing new makes no event. No line is fatal; one that may have said something and cannot be read is a gap, and said.
 //   - What an agent wrote is one short line of valid UTF-8 in a summary.
+//   - What is known is saved between any two lines, and whoever reads it back goes on as if nothing had happened: also with the next session of the agent, which
+//     is that of the same member. Lines that are shown again count again: unlike Claude Code's they have no names.
 package solo
 
 import (
@@ -43,8 +45,8 @@ type Options struct {
 	Agent string
 	// Name is what the team is called in its records; "" for the agent's name.
 	Name string
-	// Read makes updates of a line of the agent; nil for a session whose updates are given.
-	Read func(line []byte) []agent.Update
+	// Reader makes updates of the agent's lines; nil for a session whose updates are given.
+	Reader agent.Reader
 	// MaxLine is the length in bytes from which a line is huge: it is counted and not read. 0 for [observe.MaxLine].
 	MaxLine int
 }
@@ -77,14 +79,17 @@ func New(o Options) *Observer {
 // Team is the team of one, nil before the session said anything.
 func (o *Observer) Team() *team.State { return o.s }
 
-// State is the team as consumers see it, nil before the session said anything.
-func (o *Observer) State() *observe.TeamState { return observe.StateOf(o.s) }
-
 // Counts are those of the lines.
 func (o *Observer) Counts() observe.Counts { return o.counts }
 
+// Introduce is no news: all lines are those of the one member.
+func (o *Observer) Introduce(source, ofTeam, member string) {}
+
+// Resume is none either: nothing that is known here is true for a time only.
+func (o *Observer) Resume(now team.Time) {}
+
 // Line takes one line of the agent, at the time at which it came.
-func (o *Observer) Line(line []byte, now team.Time) (seen observe.Seen) {
+func (o *Observer) Line(source string, line []byte, now team.Time) (seen observe.Seen) {
 	o.counts.Lines++
 	line = bytes.TrimRight(line, "\r\n \t")
 	switch {
@@ -92,19 +97,19 @@ func (o *Observer) Line(line []byte, now team.Time) (seen observe.Seen) {
 		return seen
 	case line[0] != '{':
 		o.counts.Garbage++
-		seen.Warnings = []string{"a line that is no JSON object"}
+		seen.Warnings = []string{source + ": a line that is no JSON object"}
 		return seen
 	case len(line) >= o.o.MaxLine:
 		o.counts.Huge++
-		return o.Gap(fmt.Sprintf("a line of %d bytes or more is too long to be read", len(line)), now)
+		return o.Gap(source, fmt.Sprintf("a line of %d bytes or more is too long to be read", len(line)), now)
 	case !json.Valid(line):
 		o.counts.Truncated++
-		return o.Gap("a line was cut off", now)
+		return o.Gap(source, "a line was cut off", now)
 	case !utf8.Valid(line):
 		o.counts.InvalidUTF++
 	}
 	o.counts.Decoded++
-	for _, u := range o.o.Read(line) {
+	for _, u := range o.o.Reader.Line(line) {
 		one := o.Update(u, now)
 		seen.Records, seen.Notices = append(seen.Records, one.Records...), append(seen.Notices, one.Notices...)
 	}
@@ -112,11 +117,11 @@ func (o *Observer) Line(line []byte, now team.Time) (seen observe.Seen) {
 }
 
 // Gap says that something of the session was lost.
-func (o *Observer) Gap(reason string, now team.Time) (seen observe.Seen) {
+func (o *Observer) Gap(source, reason string, now team.Time) (seen observe.Seen) {
 	o.counts.Gaps++
-	seen.Warnings = []string{reason}
+	seen.Warnings = []string{source + ": " + reason}
 	if o.s != nil {
-		o.events = append(o.events, &team.GapNoticed{Source: o.o.Agent, Reason: reason})
+		o.events = append(o.events, &team.GapNoticed{Source: source, Reason: reason})
 		o.commit(now, &seen)
 	}
 	return seen

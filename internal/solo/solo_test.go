@@ -112,16 +112,19 @@ func show(t *testing.T, lines [][]byte) (s shown) {
 }
 
 // counting counts the tools that a reader tells of.
-func counting(read func([]byte) []agent.Update, tools *int) func([]byte) []agent.Update {
-	return func(line []byte) []agent.Update {
-		said := read(line)
-		for _, u := range said {
-			if _, ok := u.(agent.ToolStarted); ok {
-				*tools++
-			}
+type counting struct {
+	agent.Reader
+	tools int
+}
+
+func (c *counting) Line(line []byte) []agent.Update {
+	said := c.Reader.Line(line)
+	for _, u := range said {
+		if _, ok := u.(agent.ToolStarted); ok {
+			c.tools++
 		}
-		return said
 	}
+	return said
 }
 
 // TestRecordings: what the programs said makes one member with its activity, its tools and its usage, as the recordings themselves show them, and the records
@@ -129,13 +132,14 @@ func counting(read func([]byte) []agent.Update, tools *int) func([]byte) []agent
 func TestRecordings(t *testing.T) {
 	for file, name := range recordings(t) {
 		t.Run(strings.TrimPrefix(file, "../agent/"), func(t *testing.T) {
-			lines, tools := linesOf(t, file), 0
+			lines := linesOf(t, file)
 			want := show(t, lines)
-			o := New(Options{Agent: name, Read: counting(drivers.Reader(name), &tools)})
+			reader := &counting{Reader: drivers.Reader(name)}
+			o := New(Options{Agent: name, Reader: reader})
 			var journal team.State
 			doing := 0
 			for i, line := range lines {
-				for _, r := range o.Line(line, team.Time(1000+i)).Records {
+				for _, r := range o.Line("s", line, team.Time(1000+i)).Records {
 					again, err := team.DecodeRecord(r.Seq, string(team.AppendRecord(nil, r)))
 					if err != nil || !reflect.DeepEqual(r, again) {
 						t.Fatalf("record %d is read back as another: %v", r.Seq, err)
@@ -153,13 +157,13 @@ func TestRecordings(t *testing.T) {
 			if got := u.InputTokens + u.CacheReadTokens + u.CacheWriteTokens; got != want.input || u.OutputTokens != want.output {
 				t.Errorf("it used %d and %d tokens, and the program says %d and %d", got, u.OutputTokens, want.input, want.output)
 			}
-			if tools != want.tools || tools > doing {
-				t.Errorf("%d tools, %d things that it did; the recording has %d tools", tools, doing, want.tools)
+			if reader.tools != want.tools || reader.tools > doing {
+				t.Errorf("%d tools, %d things that it did; the recording has %d tools", reader.tools, doing, want.tools)
 			}
 			if status := map[string]team.MemberStatus{"completed": team.Idle, "interrupted": team.Idle, "failed": team.Blocked}[want.end]; status != "" && m.Status != status {
 				t.Errorf("in the end the turn is %s, and the member %s: %s", want.end, m.Status, m.Summary)
 			}
-			if got := o.State(); len(got.Members) != 1 || len(got.Tasks) != 0 || got.Members[0].Name != name || got.Members[0].AgentID != m.Session || m.Session == "" || got.Role != observe.RoleTeammate {
+			if got := observe.StateOf(o.Team()); len(got.Members) != 1 || len(got.Tasks) != 0 || got.Members[0].Name != name || got.Members[0].AgentID != m.Session || m.Session == "" || got.Role != observe.RoleTeammate {
 				t.Errorf("it is shown as %+v", got)
 			}
 			if c := o.Counts(); c.Garbage+c.Gaps+c.Truncated != 0 || c.Lines != int64(len(lines)) {
@@ -175,15 +179,15 @@ func TestRecordings(t *testing.T) {
 // Lines that mean nothing are counted, and change nothing of what is seen.
 func TestGarbage(t *testing.T) {
 	for file, name := range recordings(t) {
-		clean, noisy := New(Options{Agent: name, Read: drivers.Reader(name)}), New(Options{Agent: name, Read: drivers.Reader(name), MaxLine: 1 << 16})
+		clean, noisy := New(Options{Agent: name, Reader: drivers.Reader(name)}), New(Options{Agent: name, Reader: drivers.Reader(name), MaxLine: 1 << 16})
 		for i, line := range linesOf(t, file) {
-			clean.Line(line, team.Time(i))
+			clean.Line("s", line, team.Time(i))
 			for _, bad := range []string{"", "garbage", `{"method":`, `{"method":5}`, "{\"method\":\"\xff\"}", `{"method":"item/started","params":[]}`, `{"x":"` + strings.Repeat("x", 1<<16) + `"}`} {
-				noisy.Line([]byte(bad), team.Time(i))
+				noisy.Line("s", []byte(bad), team.Time(i))
 			}
-			noisy.Line(line, team.Time(i))
+			noisy.Line("s", line, team.Time(i))
 		}
-		if got, want := fmt.Sprintf("%+v", noisy.State()), fmt.Sprintf("%+v", clean.State()); got != want {
+		if got, want := fmt.Sprintf("%+v", observe.StateOf(noisy.Team())), fmt.Sprintf("%+v", observe.StateOf(clean.Team())); got != want {
 			t.Errorf("%s: %s and not %s", file, got, want)
 		}
 		n := int64(len(linesOf(t, file)))
@@ -239,12 +243,125 @@ func TestUpdates(t *testing.T) {
 	}
 	m := o.member()
 	if m.Session != "s2" || m.Usage.InputTokens != 5 || m.Context != 7 || o.Team().Team().Name != "watched" || o.Team().Team().Observed != "codex" {
-		t.Errorf("%+v of %+v, shown as %+v", m, o.Team().Team(), o.State())
+		t.Errorf("%+v of %+v, shown as %+v", m, o.Team().Team(), observe.StateOf(o.Team()))
 	}
-	if seen := o.Gap("the connection was down", at); len(seen.Records) != 1 || seen.Notices[0].Type != observe.Gap {
+	if seen := o.Gap("s", "the connection was down", at); len(seen.Records) != 1 || seen.Notices[0].Type != observe.Gap {
 		t.Errorf("%+v", seen)
 	}
 	if observe.Adapters["codex"].Teams || observe.Adapters["acp"].Teams {
 		t.Error("an agent whose sessions are single members has no teams")
+	}
+}
+
+// TestRestored: an observer that is saved and read back after any line goes on as if nothing had happened, with the record numbers and the ids of the whole.
+func TestRestored(t *testing.T) {
+	for file, name := range recordings(t) {
+		t.Run(strings.TrimPrefix(file, "../agent/"), func(t *testing.T) {
+			lines := linesOf(t, file)
+			options := func() Options { return Options{Agent: name, Name: "watched", Reader: drivers.Reader(name)} }
+			whole, o := New(options()), New(options())
+			for i, line := range lines {
+				want, got := whole.Line("s", line, team.Time(i)), o.Line("s", line, team.Time(i))
+				if !reflect.DeepEqual(got, want) {
+					t.Fatalf("line %d says %+v, and not %+v", i+1, got, want)
+				}
+				saved, err := o.Save()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if o, err = Restore(options(), saved, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, want := o.Counts(), whole.Counts(); got != want {
+				t.Errorf("counted is %+v, and not %+v", got, want)
+			}
+		})
+	}
+}
+
+// What was kept of one thing is not gone on with as another.
+func TestRestoreRefuses(t *testing.T) {
+	whose := func(name string) Options { return Options{Agent: name, Reader: drivers.Reader(name)} }
+	codex := New(whose(team.Codex))
+	codex.Update(agent.Started{Session: "s1"}, 1)
+	saved, err := codex.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(whose(team.Gemini), saved, nil); !errors.Is(err, observe.ErrOther) {
+		t.Errorf("codex is gone on with as gemini: %v", err)
+	}
+	if _, err := Restore(whose(team.Gemini), nil, codex.Team()); !errors.Is(err, observe.ErrOther) {
+		t.Errorf("the journal of codex is gone on with as gemini's: %v", err)
+	}
+	if _, err := observe.Restore(observe.Options{}, saved, nil); !errors.Is(err, observe.ErrOther) {
+		t.Errorf("a session is gone on with as a team: %v", err)
+	}
+	claude, err := observe.New(observe.Options{}).Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(whose(team.Codex), claude, nil); !errors.Is(err, observe.ErrOther) {
+		t.Errorf("a team is gone on with as a session: %v", err)
+	}
+	newer := bytes.Replace(saved, []byte(`{"v":1`), []byte(`{"v":2`), 1)
+	if _, err := Restore(whose(team.Codex), newer, nil); !errors.Is(err, observe.ErrNewer) {
+		t.Errorf("what a newer version saved is read: %v", err)
+	}
+	for _, damaged := range []string{"{", `{"v":1,"agent":"codex","reader":5}`, `{"v":1,"agent":"codex","state":{"x":`, `{"v":1,"agent":"codex","state":5}`} {
+		if _, err := Restore(whose(team.Codex), []byte(damaged), nil); err == nil {
+			t.Errorf("%s is read", damaged)
+		}
+	}
+	journaled, err := Restore(whose(team.Codex), nil, codex.Team())
+	if err != nil || journaled.Team().Seq() != 1 {
+		t.Fatalf("the journal is not gone on with: %v", err)
+	}
+	if seen := journaled.Update(agent.TurnStarted{Summary: "again"}, 2); len(seen.Records) != 1 || seen.Records[0].Seq != 2 {
+		t.Errorf("behind the journal comes %+v", seen)
+	}
+}
+
+// A program that introduces itself again is another session of the same member, which is read though the one before went on; what the next program says of the
+// same one is not another.
+func TestNextSession(t *testing.T) {
+	for name, of := range map[string]func(session string) []string{
+		team.Codex: func(session string) []string {
+			return []string{
+				`{"id":1,"result":{"userAgent":"codex/1"}}`,
+				fmt.Sprintf(`{"id":2,"result":{"thread":{"id":%q,"turns":[]}}}`, session),
+				fmt.Sprintf(`{"method":"turn/started","params":{"threadId":%q,"turn":{"id":"turn of %s"}}}`, session, session),
+				fmt.Sprintf(`{"method":"thread/tokenUsage/updated","params":{"threadId":%q,"tokenUsage":{"total":{"totalTokens":12,"inputTokens":10,"outputTokens":2}}}}`, session),
+				`{"method":"turn/started","params":{"threadId":"another","turn":{"id":"aside"}}}`,
+				`{"method":"turn/completed","params":{"threadId":"another","turn":{"id":"aside","status":"completed"}}}`,
+			}
+		},
+		team.Gemini: func(session string) []string {
+			return []string{
+				`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}`,
+				fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"result":{"sessionId":%q}}`, session),
+				fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I look."}}}}`, session),
+				`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"another","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Aside."}}}}`,
+				`{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","usage":{"inputTokens":10,"outputTokens":2,"totalTokens":12}}}`,
+			}
+		},
+	} {
+		o := New(Options{Agent: name, Reader: drivers.Reader(name)})
+		for n, session := range []string{"s1", "s2", "s2"} {
+			for _, line := range of(session) {
+				o.Line("s", []byte(line), team.Time(n))
+			}
+			used := int64(10 * (n + 1))
+			if name == team.Codex { // its sum says that nothing was spent
+				used = int64(10 * min(n+1, 2))
+			}
+			if m := o.member(); m.Session != session || m.Usage.InputTokens != used || m.Incarnation != 1 {
+				t.Errorf("%s: in session %d, %s, the member is %+v", name, n+1, session, m)
+			}
+		}
+		if status := map[string]team.MemberStatus{team.Codex: team.Active, team.Gemini: team.Idle}[name]; o.member().Status != status {
+			t.Errorf("%s: in the end the member is %+v", name, o.member())
+		}
 	}
 }

@@ -45,7 +45,7 @@ type ObserverOptions struct {
 func NewObserver(o ObserverOptions) (*Observer, error) {
 	one := &Observer{log: o.Log}
 	one.watch = &feed.Watch{Now: desk.Now, Look: one.look, Saved: o.Saved}
-	if err := one.watch.Begin(context.Background(), observe.Options{Lead: o.Lead, Of: o.Team}); err != nil {
+	if err := one.watch.Begin(context.Background(), feed.Team(observe.Options{Lead: o.Lead, Of: o.Team})); err != nil {
 		return nil, public(err)
 	}
 	return one, nil
@@ -126,19 +126,19 @@ func (o *Observer) TeamName() string {
 // State is the team as it is now, nil while there is none.
 func (o *Observer) State() *TeamState {
 	var s *TeamState
-	o.watch.View(func(seen *observe.Observer) { s = teamStateOf(seen.State()) })
+	o.watch.View(func(seen feed.Observer) { s = teamStateOf(observe.StateOf(seen.Team())) })
 	return s
 }
 
 // Agents are the names of the teammates; without a team, those that the session itself gave at its start.
 func (o *Observer) Agents() (names []string) {
-	o.watch.View(func(seen *observe.Observer) { names = seen.Agents() })
+	o.watch.View(func(seen feed.Observer) { names = seen.(*observe.Observer).Agents() })
 	return names
 }
 
 // Save returns everything that the observer knows, as JSON: the team, and what waits for its other half. It may be called between any two messages.
 func (o *Observer) Save() (saved []byte, err error) {
-	o.watch.View(func(seen *observe.Observer) { saved, err = seen.Save() })
+	o.watch.View(func(seen feed.Observer) { saved, err = seen.Save() })
 	return saved, err
 }
 

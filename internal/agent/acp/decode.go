@@ -26,11 +26,11 @@ type decoder struct {
 
 // tool is one that the agent uses.
 type tool struct {
-	kind  sdk.ToolKind
-	title string         // the first that it had
-	input map[string]any // as the agent gave it
-	files []string       // that it is about, by the agent's word
-	said  bool
+	Kind  sdk.ToolKind   `json:"kind"`
+	Title string         `json:"title"`           // the first that it had
+	Input map[string]any `json:"input,omitempty"` // as the agent gave it
+	Files []string       `json:"files,omitempty"` // that it is about, by the agent's word
+	Said  bool           `json:"said"`
 }
 
 func newDecoder(f facts) *decoder { return &decoder{facts: f, tools: map[sdk.ToolCallId]*tool{}} }
@@ -62,10 +62,10 @@ func (d *decoder) decode(u sdk.SessionUpdate) (said []agent.Update, shows sign) 
 		return nil, spoke
 	case u.ToolCall != nil:
 		t := u.ToolCall
-		return append(d.flush(), d.tool(t.ToolCallId, tool{kind: t.Kind, title: t.Title, input: input(t.RawInput), files: filesOf(t.Locations, t.Content)}, t.Status, contentOf(t.Content, t.RawOutput))...), acted
+		return append(d.flush(), d.tool(t.ToolCallId, tool{Kind: t.Kind, Title: t.Title, Input: input(t.RawInput), Files: filesOf(t.Locations, t.Content)}, t.Status, contentOf(t.Content, t.RawOutput))...), acted
 	case u.ToolCallUpdate != nil:
 		t := u.ToolCallUpdate
-		return d.tool(t.ToolCallId, tool{kind: value(t.Kind), title: value(t.Title), input: input(t.RawInput), files: filesOf(t.Locations, t.Content)}, value(t.Status), contentOf(t.Content, t.RawOutput)), noSign
+		return d.tool(t.ToolCallId, tool{Kind: value(t.Kind), Title: value(t.Title), Input: input(t.RawInput), Files: filesOf(t.Locations, t.Content)}, value(t.Status), contentOf(t.Content, t.RawOutput)), noSign
 	case u.UsageUpdate != nil && u.UsageUpdate.Size > 0:
 		return d.usage(u.UsageUpdate.Used, u.UsageUpdate.Size), noSign
 	}
@@ -103,12 +103,12 @@ func (d *decoder) tool(id sdk.ToolCallId, told tool, status sdk.ToolCallStatus, 
 		t = &tool{}
 		d.tools[id] = t
 	}
-	t.kind, t.title = cmp.Or(told.kind, t.kind), cmp.Or(t.title, told.title)
+	t.Kind, t.Title = cmp.Or(told.Kind, t.Kind), cmp.Or(t.Title, told.Title)
 	ends := status == sdk.ToolCallStatusCompleted || status == sdk.ToolCallStatusFailed
-	if !t.said {
+	if !t.Said {
 		t.learn(told)
 		if ends || t.whole(status) && status != "" {
-			t.said = true
+			t.Said = true
 			name, text := d.name(*t)
 			said = append(said, agent.ToolStarted{ID: string(id), Tool: name, Input: text})
 		}
@@ -122,37 +122,37 @@ func (d *decoder) tool(id sdk.ToolCallId, told tool, status sdk.ToolCallStatus, 
 
 // learn takes what is told of the tool's input, as far as that is told.
 func (t *tool) learn(told tool) {
-	if len(told.input) > 0 {
-		t.input = told.input
+	if len(told.Input) > 0 {
+		t.Input = told.Input
 	}
-	if len(told.files) > 0 {
-		t.files = told.files
+	if len(told.Files) > 0 {
+		t.Files = told.Files
 	}
 }
 
 // whole reports whether what is known of the tool, in that state, is all that there is.
 func (t *tool) whole(status sdk.ToolCallStatus) bool {
-	if status == sdk.ToolCallStatusPending && len(t.input)+len(t.files) == 0 {
+	if status == sdk.ToolCallStatusPending && len(t.Input)+len(t.Files) == 0 {
 		return false
 	}
-	if t.kind == sdk.ToolKindExecute {
-		return t.input["command"] != nil || t.input["cmd"] != nil || !strings.Contains(" bash shell ", " "+t.title+" ")
+	if t.Kind == sdk.ToolKindExecute {
+		return t.Input["command"] != nil || t.Input["cmd"] != nil || !strings.Contains(" bash shell ", " "+t.Title+" ")
 	}
-	return t.kind != "" || len(t.input) > 0
+	return t.Kind != "" || len(t.Input) > 0
 }
 
 // permission is what the agent asks leave for. Aside it asks about something else than the tool that it uses, such as a folder that is not the project's.
 func (d *decoder) permission(r sdk.RequestPermissionRequest) (name, text string, aside bool) {
-	about := tool{kind: value(r.ToolCall.Kind), title: value(r.ToolCall.Title)}
+	about := tool{Kind: value(r.ToolCall.Kind), Title: value(r.ToolCall.Title)}
 	if t := d.tools[r.ToolCall.ToolCallId]; t != nil {
-		if (about.kind == "" || about.kind == sdk.ToolKindOther) && t.kind != "" {
-			aside = about.title != t.title
-			about.kind, about.title = t.kind, t.title
+		if (about.Kind == "" || about.Kind == sdk.ToolKindOther) && t.Kind != "" {
+			aside = about.Title != t.Title
+			about.Kind, about.Title = t.Kind, t.Title
 		}
-		about.title = cmp.Or(about.title, t.title)
+		about.Title = cmp.Or(about.Title, t.Title)
 		about.learn(*t)
 	}
-	about.learn(tool{input: input(r.ToolCall.RawInput), files: filesOf(r.ToolCall.Locations, r.ToolCall.Content)})
+	about.learn(tool{Input: input(r.ToolCall.RawInput), Files: filesOf(r.ToolCall.Locations, r.ToolCall.Content)})
 	name, text = d.name(about)
 	return name, text, aside
 }
@@ -186,8 +186,8 @@ var kinds = map[sdk.ToolKind]string{
 // name is a tool by the name that Claude Code has for its kind, or that of an MCP tool, and its input.
 func (d *decoder) name(t tool) (string, string) {
 	in := map[string]any{}
-	maps.Copy(in, t.input)
-	name, title := kinds[t.kind], t.title
+	maps.Copy(in, t.Input)
+	name, title := kinds[t.Kind], t.Title
 	switch name {
 	case "Bash":
 		rename(in, "command", "cmd")
@@ -222,16 +222,16 @@ func (d *decoder) name(t tool) (string, string) {
 func (t *tool) nameFile(in map[string]any) {
 	rename(in, "file_path", "filePath", "filepath", "path", "absolute_path")
 	listed, _ := in["files"].([]any)
-	several := len(t.files) > 1 || len(listed) > 1 || t.kind == sdk.ToolKindMove
-	if len(t.files) == 1 && in["file_path"] == nil {
-		in["file_path"] = t.files[0]
-	} else if named, ok := in["file_path"].(string); ok && len(t.files) == 1 {
-		several = several || !same(named, t.files[0])
+	several := len(t.Files) > 1 || len(listed) > 1 || t.Kind == sdk.ToolKindMove
+	if len(t.Files) == 1 && in["file_path"] == nil {
+		in["file_path"] = t.Files[0]
+	} else if named, ok := in["file_path"].(string); ok && len(t.Files) == 1 {
+		several = several || !same(named, t.Files[0])
 	}
 	if several {
 		delete(in, "file_path")
-		if len(listed) == 0 && len(t.files) > 0 {
-			in["files"] = t.files
+		if len(listed) == 0 && len(t.Files) > 0 {
+			in["files"] = t.Files
 		}
 	}
 }

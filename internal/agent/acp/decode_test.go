@@ -207,7 +207,7 @@ func TestNamesOfTools(t *testing.T) {
 		{anyAgent, sdk.ToolKindExecute, "cadre_TaskList", "Bash"},
 		{anyAgent, sdk.ToolKindOther, "TaskList", "tool TaskList"},
 	} {
-		if name, _ := newDecoder(c.facts).name(tool{kind: c.kind, title: c.title}); name != c.want {
+		if name, _ := newDecoder(c.facts).name(tool{Kind: c.kind, Title: c.title}); name != c.want {
 			t.Errorf("%s %q is %q, not %q", c.kind, c.title, name, c.want)
 		}
 	}

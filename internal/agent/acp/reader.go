@@ -9,8 +9,8 @@ import (
 	"cadre/internal/agent"
 )
 
-// Reader makes updates of what an agent says to somebody else who drives it, a message a line; those of the driver may stand between them, and are not
-// needed. It reads along and answers nothing: the Answer of an update is nil. It is for one session: the first that is seen.
+// Reader is an [agent.Reader] of what an agent says, a message a line; those of its driver may stand between them, and are not needed. It is for one session: the
+// first that is seen since the agent introduced itself.
 type Reader struct {
 	decoder *decoder
 	session sdk.SessionId
@@ -21,7 +21,43 @@ type Reader struct {
 // Reader returns one for what this agent says.
 func (a Agent) Reader() *Reader { return &Reader{decoder: newDecoder(a.facts)} }
 
-// Line reads one line. What it cannot read says nothing.
+// reading is a Reader as it is saved.
+type reading struct {
+	Session sdk.SessionId            `json:"session"`
+	Told    bool                     `json:"told"`
+	Turn    bool                     `json:"turn"`
+	Tools   map[sdk.ToolCallId]*tool `json:"tools,omitempty"`
+	Text    string                   `json:"text,omitempty"`
+	Message string                   `json:"message,omitempty"`
+	Last    string                   `json:"last,omitempty"`
+	Used    int                      `json:"used"`
+}
+
+// MarshalJSON implements [agent.Reader].
+func (r *Reader) MarshalJSON() ([]byte, error) {
+	d := r.decoder
+	return json.Marshal(reading{r.session, r.told, r.turn, d.tools, d.text.String(), d.message, d.last, d.used})
+}
+
+// UnmarshalJSON implements [agent.Reader].
+func (r *Reader) UnmarshalJSON(data []byte) error {
+	var was reading
+	if err := json.Unmarshal(data, &was); err != nil {
+		return err
+	}
+	d := newDecoder(r.decoder.facts)
+	for id, t := range was.Tools {
+		if t != nil {
+			d.tools[id] = t
+		}
+	}
+	d.text.WriteString(was.Text)
+	d.message, d.last, d.used = was.Message, was.Last, was.Used
+	*r = Reader{d, was.Session, was.Told, was.Turn}
+	return nil
+}
+
+// Line implements [agent.Reader].
 func (r *Reader) Line(line []byte) []agent.Update {
 	said := r.read(line)
 	if r.session == "" || r.told {
@@ -73,9 +109,16 @@ func (r *Reader) read(line []byte) []agent.Update {
 		}
 		return r.end(response, nil)
 	}
-	var began sdk.NewSessionResponse
-	if json.Unmarshal(m.Result, &began) == nil && r.session == "" {
-		r.session = began.SessionId
+	var began struct {
+		Version int           `json:"protocolVersion"`
+		Session sdk.SessionId `json:"sessionId"`
+	}
+	switch err := json.Unmarshal(m.Result, &began); {
+	case err != nil:
+	case began.Version > 0:
+		*r = Reader{decoder: newDecoder(r.decoder.facts)}
+	case r.session == "":
+		r.session = began.Session
 	}
 	return nil
 }

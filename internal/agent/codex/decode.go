@@ -116,8 +116,9 @@ type decoder struct {
 
 // seen is what was said of an item.
 type seen struct {
-	begun, ended bool
-	edit         string // its input, when it is an edit
+	Begun bool   `json:"begun"`
+	Ended bool   `json:"ended"`
+	Edit  string `json:"edit,omitempty"` // its input, when it is an edit
 }
 
 // resume tells the decoder what happened in the thread before this session, which is not said again.
@@ -186,7 +187,7 @@ func (d *decoder) decode(method string, params json.RawMessage) []any {
 	case "turn/completed":
 		return d.end(&p.Turn)
 	case "item/started":
-		if d.of(&p.Item).ended { // another one with the same id, which some models give
+		if d.of(&p.Item).Ended { // another one with the same id, which some models give
 			delete(d.items, p.Item.ID)
 		}
 		return d.started(&p.Item)
@@ -248,12 +249,12 @@ func (d *decoder) of(i *item) *seen {
 func (d *decoder) started(i *item) []any {
 	name, input := toolOf(i)
 	s := d.of(i)
-	if name == "" || s.begun {
+	if name == "" || s.Begun {
 		return nil
 	}
-	s.begun = true
+	s.Begun = true
 	if i.Type == "fileChange" {
-		s.edit = input
+		s.Edit = input
 	}
 	return []any{agent.ToolStarted{ID: i.ID, Tool: name, Input: input}}
 }
@@ -261,10 +262,10 @@ func (d *decoder) started(i *item) []any {
 func (d *decoder) completed(i *item) []any {
 	said := d.started(i)
 	s := d.of(i)
-	if s.ended {
+	if s.Ended {
 		return nil
 	}
-	s.ended = true
+	s.Ended = true
 	switch i.Type {
 	case "userMessage":
 		return []any{received{i.ClientID}}
@@ -431,8 +432,8 @@ func (d *decoder) request(method string, params json.RawMessage) any {
 		text, _ := json.Marshal(object{"command": p.Command, "description": p.Reason})
 		return permission{tool: "Bash", input: string(text)}
 	case "item/fileChange/requestApproval":
-		if s := d.items[p.ItemID]; s != nil && s.edit != "" {
-			return permission{tool: "Edit", input: s.edit}
+		if s := d.items[p.ItemID]; s != nil && s.Edit != "" {
+			return permission{tool: "Edit", input: s.Edit}
 		}
 		return permission{tool: "Edit", input: "{}"}
 	case "item/tool/call":

@@ -2,19 +2,52 @@ package codex
 
 import (
 	"encoding/json"
+	"maps"
 
 	"cadre/internal/agent"
 )
 
-// Reader makes updates of what an app-server says to somebody else who drives it, a line of JSON each: notifications, requests, and the answers in which a
-// thread is. It reads along and answers nothing: the Answer of an update is nil. The zero Reader is ready for use, for one thread.
+// Reader is an [agent.Reader] of what an app-server says: notifications, requests, and the answers in which a thread is. It is for one thread: the first of which
+// the program tells since it introduced itself. The zero Reader is ready for use.
 type Reader struct {
 	decoder decoder
 	thread  string
 	told    bool // that it runs
+	anew    bool // the program has introduced itself since, and the next thread may be another one
 }
 
-// Line reads one line. What it cannot read says nothing.
+// reading is a Reader as it is saved.
+type reading struct {
+	Thread  string           `json:"thread"`
+	Told    bool             `json:"told"`
+	Anew    bool             `json:"anew,omitempty"`
+	Turn    string           `json:"turn,omitempty"`
+	Over    bool             `json:"over"`
+	Items   map[string]*seen `json:"items,omitempty"`
+	Last    string           `json:"last,omitempty"`
+	Spent   breakdown        `json:"spent"`
+	Context int              `json:"context"`
+	Ours    bool             `json:"ours"`
+}
+
+// MarshalJSON implements [agent.Reader].
+func (r *Reader) MarshalJSON() ([]byte, error) {
+	d := &r.decoder
+	return json.Marshal(reading{r.thread, r.told, r.anew, d.turn, d.over, d.items, d.last, d.spent, d.context, d.ours})
+}
+
+// UnmarshalJSON implements [agent.Reader].
+func (r *Reader) UnmarshalJSON(data []byte) error {
+	var was reading
+	if err := json.Unmarshal(data, &was); err != nil {
+		return err
+	}
+	maps.DeleteFunc(was.Items, func(_ string, s *seen) bool { return s == nil })
+	*r = Reader{decoder{was.Turn, was.Over, was.Items, was.Last, was.Spent, was.Context, was.Ours}, was.Thread, was.Told, was.Anew}
+	return nil
+}
+
+// Line implements [agent.Reader].
 func (r *Reader) Line(line []byte) []agent.Update {
 	said := r.read(line)
 	if r.thread == "" || r.told {
@@ -43,13 +76,16 @@ func (r *Reader) read(line []byte) []agent.Update {
 // answer looks for a thread in an answer. One that is there again has what happened while nobody read along.
 func (r *Reader) answer(result json.RawMessage) []agent.Update {
 	var got struct {
-		Thread thread `json:"thread"`
+		Program string `json:"userAgent"`
+		Thread  thread `json:"thread"`
 	}
 	switch parse(result, &got); {
+	case got.Program != "":
+		r.anew = true
+		return nil
 	case got.Thread.ID == "":
 		return nil
-	case r.thread == "":
-		r.thread = got.Thread.ID
+	case r.begins(got.Thread.ID):
 		r.decoder.resume(&got.Thread)
 		return nil
 	case r.thread == got.Thread.ID:
@@ -58,14 +94,24 @@ func (r *Reader) answer(result json.RawMessage) []agent.Update {
 	return nil
 }
 
-// mine reports whether a message is of the thread that is read: the first that was seen.
+// begins reports whether the thread is from now on the one that is read, and was not before.
+func (r *Reader) begins(thread string) bool {
+	if r.thread == "" || r.anew && r.thread != thread {
+		*r = Reader{thread: thread}
+		return true
+	}
+	r.anew = false
+	return false
+}
+
+// mine reports whether a message is of the thread that is read.
 func (r *Reader) mine(params json.RawMessage) bool {
 	var p struct {
 		Thread string `json:"threadId"`
 	}
 	parse(params, &p)
-	if r.thread == "" {
-		r.thread = p.Thread
+	if p.Thread != "" {
+		r.begins(p.Thread)
 	}
 	return p.Thread == "" || p.Thread == r.thread
 }

@@ -99,18 +99,18 @@ func (h helpless) Start(context.Context, agent.Spec, agent.Desk) (agent.Session,
 	return nil, &agent.Problem{Kind: agent.ProblemMissing, Text: h.name + " reaches its team through the program cadre, which is not installed here"}
 }
 
-// Reader reads along what the agent of that name says to whoever drives it, line by line, and makes updates of it; nil where nobody here can.
-func Reader(name string) func(line []byte) []agent.Update {
+// Reader reads along what the agent of that name says to whoever drives it; nil where nobody here can.
+func Reader(name string) agent.Reader {
 	switch name {
 	case team.Codex:
-		return new(codex.Reader).Line
+		return new(codex.Reader)
 	case team.Gemini:
-		return acp.Gemini(nil).Reader().Line
+		return acp.Gemini(nil).Reader()
 	case team.OpenCode:
-		return acp.OpenCode().Reader().Line
+		return acp.OpenCode().Reader()
 	}
 	if strings.HasPrefix(name, team.ACP) {
-		return acp.Command("").Reader().Line
+		return acp.Command("").Reader()
 	}
 	return nil
 }
