@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/agent/agenttest"
+)
+
+// spoken is how a client has an agent without teams work in a session of its own. In all that it says, $DIR is the project's folder and $SESSION the session's id.
+type spoken struct {
+	agent string
+	args  []string
+	begin []string       // from the beginning of a program to that of its session, each when the one before was answered
+	named *regexp.Regexp // the session, in what the program says
+	ask   string         // what it is to do
+	told  int            // of how many of the two requests to its model it tells what they cost
+}
+
+var acpSpoken = spoken{
+	begin: []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"$DIR","mcpServers":[]}}`,
+	},
+	named: regexp.MustCompile(`"id":2,"result":\{.*?"sessionId":"([^"]+)"`),
+	ask:   `{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"$SESSION","prompt":[{"type":"text","text":"what is the sum?"}]}}`,
+}
+
+var spokens = []spoken{
+	{"codex", []string{"app-server"}, []string{
+		`{"id":1,"method":"initialize","params":{"clientInfo":{"name":"somebody","title":"Somebody","version":"1"}}}`,
+		`{"id":2,"method":"thread/start","params":{"cwd":"$DIR","approvalPolicy":"never","sandbox":"danger-full-access"}}`,
+	}, regexp.MustCompile(`"id":2,"result":\{.*?"thread":\{.*?"id":"([^"]+)"`),
+		`{"id":3,"method":"turn/start","params":{"threadId":"$SESSION","input":[{"type":"text","text":"what is the sum?"}]}}`, 2},
+	{"gemini", []string{"--acp", "--yolo"}, acpSpoken.begin, acpSpoken.named, acpSpoken.ask, 2},
+	{"opencode", []string{"acp"}, acpSpoken.begin, acpSpoken.named, acpSpoken.ask, 1}, // the last
+}
+
+// A session of a real agent without teams, which somebody else drives, observed live: before the model may say that it is done, the observers have shown what its
+// agent does. It is kept as a team of one, whose member goes on with the agent's next session.
+func TestObservedSession(t *testing.T) {
+	for _, a := range spokens {
+		t.Run(a.agent, func(t *testing.T) {
+			s := newStudio(t, nil, a.agent)
+			first, second := s.observeSession(a, "All is well."), s.observeSession(a, "It is still so.")
+			if first == second {
+				t.Errorf("there are not two sessions, but %s", first)
+			}
+			kept := read[struct {
+				Observed string
+				Members  []struct {
+					Name, Status, Summary, Session string
+					Incarnation                    int
+					Usage                          struct{ InputTokens, OutputTokens int }
+				}
+			}](s.world, "status", "watched")
+			if m := kept.Members[len(kept.Members)-1]; kept.Observed != a.agent || len(kept.Members) != 2 || m.Name != a.agent || m.Status != "idle" || m.Summary != "It is still so." ||
+				m.Session != second || m.Incarnation != 1 || m.Usage.InputTokens != 2*a.told*100 || m.Usage.OutputTokens != 2*a.told*10 {
+				t.Errorf("kept is %+v, and the second session was %s", kept, second)
+			}
+			if out := s.must("ls"); !strings.Contains(out, "watched") || !strings.Contains(out, "observed") {
+				t.Errorf("the teams are\n%s", out)
+			}
+			if r := s.cadre("task", "add", "watched", "one more"); r.code != 2 {
+				t.Errorf("it takes a task: %+v", r)
+			}
+		})
+	}
+}
+
+// observeSession has the agent use its shell, and say these words at the end, and returns the id of its session.
+func (s *studio) observeSession(a spoken, words string) (session string) {
+	s.t.Helper()
+	watch := func(args ...string) *watcher { return s.watch(append([]string{"-", "--agent", a.agent}, args...)...) }
+	people, programs, state := watch("--as-team", "watched"), watch("--json", "--pass"), watch("--state")
+	asked := len(s.model.Requests())
+	s.model.Answer(func(r *agenttest.Request) agenttest.Turn {
+		if !strings.Contains(r.Results(), "the sum is 42") {
+			return shells[a.agent]("printf 'the %s is 42' sum")
+		}
+		return people.after(fmt.Sprintf("%s is active: Bash: ", a.agent), agenttest.Say("%s", words))
+	})
+	program := s.program(a.agent, a.args...)
+	in, err := program.StdinPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client := s.show(program, people, programs, state)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
+	defer cancel()
+	for n, line := range a.begin {
+		fmt.Fprintln(in, strings.ReplaceAll(line, "$DIR", s.dir))
+		if !client.said.has(ctx, fmt.Sprintf(`"id":%d,"result"`, n+1)) {
+			s.t.Fatalf("%s does not answer %s:\n%s", a.agent, line, client.said)
+		}
+	}
+	named := a.named.FindStringSubmatch(client.said.String())
+	if named == nil {
+		s.t.Fatalf("no session begins:\n%s", client.said)
+	}
+	fmt.Fprintln(in, strings.ReplaceAll(a.ask, "$SESSION", named[1]))
+	if !people.out.has(ctx, fmt.Sprintf("%s is idle: %s", a.agent, words)) {
+		s.t.Fatalf("the session does not come to its end:\n%s", client.said)
+	}
+	in.Close()
+	client.Process.Kill() // not all of them end because nobody speaks to them any more
+	client.end()
+	for _, w := range []*watcher{people, programs, state} {
+		w.end()
+	}
+	if n := len(s.model.Requests()) - asked; n != 2 {
+		s.t.Errorf("the model was asked %d times, not twice", n)
+	}
+	if notices := programs.passed(client.said); strings.Join(notices, " ") != "team:created team:member:joined team:member:idle" {
+		s.t.Errorf("noticed was %v", notices)
+	}
+	var seen struct {
+		Name, Role string
+		Members    []struct{ Name, AgentID, Status string }
+		Tasks      []any
+	}
+	if err := json.Unmarshal([]byte(state.out.String()), &seen); err != nil || seen.Name != a.agent || seen.Role != "teammate" || len(seen.Members) != 1 || seen.Members[0].AgentID != named[1] ||
+		seen.Members[0].Status != "idle" {
+		s.t.Errorf("in the end it is %+v: %v", seen, err)
+	}
+	if log := s.must("log", "watched"); !strings.HasSuffix(log, people.out.String()) {
+		s.t.Errorf("the log is\n%s\nand said was\n%s", log, people.out)
+	}
+	return named[1]
+}
