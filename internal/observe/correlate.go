@@ -54,6 +54,9 @@ func newCorrelation(ttl team.Time) *correlation {
 	return &correlation{ttl: ttl, calls: map[string]*call{}, early: map[string]*early{}}
 }
 
+// knows reports whether the call was taken already.
+func (c *correlation) knows(id string) bool { return c.calls[id] != nil || c.done.has(hash(id)) }
+
 // call takes a call, and gives its result if that is here already. Of two calls with one id the later counts, until the result came.
 func (c *correlation) call(one *call, now team.Time) (*result, bool) {
 	one.Came = now

@@ -250,7 +250,7 @@ func (o *Observer) taskUpdated(f *fact, out *outcome, b *board, inTeam bool, act
 	case status == string(team.InProgress):
 		o.roster.at(who).Doing.learn(active, at)
 	case status == string(team.Completed):
-		if src := o.sources[f.Call.Source]; src != nil && !slices.ContainsFunc(src.Arms, func(a arm) bool { return a.Member == who }) {
+		if src := o.sources[f.Call.Source]; src != nil && p.Began.before(f.Call.At) && !slices.ContainsFunc(src.Arms, func(a arm) bool { return a.Member == who }) {
 			src.Arms = append(src.Arms, arm{Member: who, After: f.Call.ModelMsg, When: at})
 		}
 	}

@@ -21,6 +21,7 @@ type person struct {
 	Doing  known[string] `json:"doing"`
 	Ended  known[string] `json:"ended"` // "" while it runs
 	Plan   known[string] `json:"plan"`  // what was said last of its plan
+	Began  stamp         `json:"began"` // when it was said last that it begins a task, by the call
 	Asked  known[string] `json:"asked"` // the request to shut down that it was sent last
 	Detail string        `json:"detail,omitempty"`
 }

@@ -276,8 +276,26 @@ func TestPhase57Events(t *testing.T) {
 		s.useIn("one", "y", "TaskUpdate", obj{"taskId": "2", "status": "in_progress", "owner": "alice"})
 		s.answer("y", obj{"success": true}, "")
 		s.answer("x", obj{"success": true}, "")
-		s.line(obj{"type": "assistant", "session_id": s.session, "message": obj{"id": "two", "content": []any{obj{"type": "text", "text": "well"}}}})
+		for _, id := range []string{"two", "three", "four"} {
+			s.line(obj{"type": "assistant", "session_id": s.session, "message": obj{"id": id, "content": []any{obj{"type": "text", "text": "well"}}}})
+		}
+		s.line(obj{"type": "result", "session_id": s.session})
 		s.want("fx/lead alice:active #1:completed(alice) #2:in_progress(alice)")
+	})
+	t.Run("what comes again takes no task", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.spawn("alice")
+		s.task("1", "A")
+		again := func() {
+			s.useIn("one", "begun", "TaskUpdate", obj{"taskId": "1", "status": "in_progress", "owner": "alice"})
+			s.answer("begun", obj{"success": true}, "")
+		}
+		again()
+		s.update("1", obj{"status": "completed"})
+		again()
+		s.line(obj{"type": "result", "session_id": s.session})
+		s.want("fx/lead alice:idle #1:completed(alice)")
 	})
 	t.Run("a gap, a failed member, one that comes back", func(t *testing.T) {
 		s := play(t)

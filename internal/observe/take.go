@@ -61,7 +61,7 @@ func (o *Observer) again() {
 // use takes one tool use.
 func (o *Observer) use(name string, src *source, m *message, u use, by speaker, at stamp, now team.Time) {
 	root := by.Member == "" && by.Agent == ""
-	is, why := recognise(u, !root || o.here() || o.begins(by.Session))
+	is, why := recognise(u, !root || o.here() || o.creates(by.Session))
 	if !is {
 		o.none(hash(u.ID))
 		if why != "" {
@@ -75,12 +75,8 @@ func (o *Observer) use(name string, src *source, m *message, u use, by speaker, 
 		return
 	}
 	o.supplement(u.Name, u.ID, u.Input, nil)
-	if u.Name == "TaskUpdate" {
-		var in taskInput
-		if lenient(json.Unmarshal(u.Input, &in)) == nil && in.Status != nil && *in.Status == string(team.InProgress) {
-			who := o.ownerOf(in, by.Member)
-			src.Arms = slices.DeleteFunc(src.Arms, func(a arm) bool { return a.Member == who })
-		}
+	if u.Name == "TaskUpdate" && !o.correlation.knows(u.ID) {
+		o.begins(src, u, by, at)
 	}
 	c := &call{ID: u.ID, Tool: u.Name, Input: u.Input, By: by, At: at, ModelMsg: first(m.ModelMessage, m.UUID), Source: name}
 	if r, ok := o.correlation.call(c, now); ok {
@@ -89,8 +85,21 @@ func (o *Observer) use(name string, src *source, m *message, u use, by speaker, 
 	}
 }
 
-// begins reports whether the session is about to create a team.
-func (o *Observer) begins(session string) bool {
+// begins looks whether a TaskUpdate has its owner begin a task: then it is not idle, whatever it has completed before.
+func (o *Observer) begins(src *source, u use, by speaker, at stamp) {
+	var in taskInput
+	if lenient(json.Unmarshal(u.Input, &in)) != nil || value(in.Status) != string(team.InProgress) {
+		return
+	}
+	who := o.ownerOf(in, by.Member)
+	src.Arms = slices.DeleteFunc(src.Arms, func(a arm) bool { return a.Member == who })
+	if p := o.roster.People[who]; p != nil && p.Began.before(at) {
+		p.Began = at
+	}
+}
+
+// creates reports whether the session is about to create a team.
+func (o *Observer) creates(session string) bool {
 	for _, c := range o.correlation.calls {
 		if c.Tool == "TeamCreate" && c.By.Session == session {
 			return true
