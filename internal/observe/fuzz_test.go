@@ -151,7 +151,7 @@ func FuzzOutcome(f *testing.F) {
 		for tool := range tools {
 			out := outcomeOf(tool, &result{ID: "t", S: structured, R: text}, func(string) bool { return true })
 			for _, task := range out.Tasks {
-				if tool == "TaskList" && out.Keys == nil && taskNumber(task.ID) == 0 && len(task.ID) <= 7 && task.ID[0] != '0' {
+				if tool == "TaskList" && !out.structured && taskNumber(task.ID) == 0 && len(task.ID) <= 7 && task.ID[0] != '0' {
 					t.Errorf("%q has a task %q", text, task.ID)
 				}
 			}

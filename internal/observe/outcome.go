@@ -12,30 +12,32 @@ import (
 // outcome is what became of a call, as its result tells: from the structured result where there is one, else from is_error and the text.
 // A failure is often no is_error: "Task not found" is an answer like any other.
 type outcome struct {
-	Success   *bool           `json:"success"`
-	Task      *listedTask     `json:"task"`
-	Tasks     []listedTask    `json:"tasks"`
-	TaskID    string          `json:"taskId"`
-	Updated   []string        `json:"updatedFields"`
-	Change    *statusChange   `json:"statusChange"`
-	TeamName  string          `json:"team_name"`
-	Status    string          `json:"status"`
-	Name      string          `json:"name"`
-	AgentID   string          `json:"agent_id"`
-	AgentType string          `json:"agent_type"`
-	Model     string          `json:"model"`
-	Color     string          `json:"color"`
-	PlanMode  bool            `json:"plan_mode_required"`
-	Request   string          `json:"request_id"`
-	Target    string          `json:"target"`
-	Recipient []string        `json:"recipients"`
-	Routing   routing         `json:"routing"`
-	Plan      string          `json:"plan"`
-	PlanID    string          `json:"requestId"`
-	Awaiting  bool            `json:"awaitingLeaderApproval"`
-	Keys      map[string]bool `json:"-"` // which fields it has at all
+	Success   *bool         `json:"success"`
+	Task      *listedTask   `json:"task"`
+	Tasks     []listedTask  `json:"tasks"`
+	TaskID    string        `json:"taskId"`
+	Updated   []string      `json:"updatedFields"`
+	Change    *statusChange `json:"statusChange"`
+	TeamName  string        `json:"team_name"`
+	Status    string        `json:"status"`
+	Name      string        `json:"name"`
+	AgentID   string        `json:"agent_id"`
+	AgentType string        `json:"agent_type"`
+	Model     string        `json:"model"`
+	Color     string        `json:"color"`
+	PlanMode  bool          `json:"plan_mode_required"`
+	Request   string        `json:"request_id"`
+	Target    string        `json:"target"`
+	Recipient []string      `json:"recipients"`
+	Routing   routing       `json:"routing"`
+	Plan      string        `json:"plan"`
+	PlanID    string        `json:"requestId"`
+	Awaiting  bool          `json:"awaitingLeaderApproval"`
 
-	ok bool
+	ok         bool
+	structured bool // it was an object, and not a text
+	listed     bool // it has a list of tasks that is understood: what is not on it is not there
+	missing    bool // it says that there is no such task
 }
 
 type statusChange struct{ From, To string }
@@ -63,10 +65,13 @@ func outcomeOf(tool string, r *result, isMember func(string) bool) *outcome {
 		o.read([]byte(r.R))
 	}
 	switch {
+	case tool == "TaskList" && !o.listed:
+		o.Tasks = nil
+		o.ok = !r.IsError && !isErrorText(r) && o.fromText(tool, r.R, isMember)
 	case o.Success != nil:
 		o.ok = *o.Success
-	case o.Keys != nil:
-		o.ok = !r.IsError && !(o.Keys["task"] && o.Task == nil)
+	case o.structured:
+		o.ok = !r.IsError && !o.missing
 	default:
 		o.ok = !r.IsError && !isErrorText(r) && o.fromText(tool, r.R, isMember)
 	}
@@ -84,10 +89,11 @@ func (o *outcome) read(data []byte) {
 		*o = outcome{}
 		return
 	}
-	o.Keys = make(map[string]bool, len(keys))
-	for key := range keys {
-		o.Keys[key] = true
-	}
+	o.structured = true
+	o.missing = string(keys["task"]) == "null"
+	var tasks []json.RawMessage
+	o.listed = json.Unmarshal(keys["tasks"], &tasks) == nil && tasks != nil &&
+		!slices.ContainsFunc(o.Tasks, func(t listedTask) bool { return taskNumber(t.ID) == 0 })
 }
 
 // isErrorText: a failed call has a text for its structured result.

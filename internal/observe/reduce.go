@@ -41,6 +41,9 @@ func (o *Observer) fact(f fact) {
 	}
 	if !out.ok {
 		o.counts.Failed++
+		if f.Call.Tool == "TaskList" && !f.Result.IsError {
+			o.warn("%s: a list of tasks in a form that is not known", f.Call.Source)
+		}
 		if f.Call.Tool != "TaskGet" { // which says that there is no such task
 			return
 		}
@@ -260,7 +263,7 @@ func (o *Observer) taskGot(f *fact, out *outcome, b *board) {
 	var in taskInput
 	_ = lenient(json.Unmarshal(f.Call.Input, &in))
 	switch {
-	case out.Task == nil && (out.Keys["task"] || strings.TrimSpace(f.Result.R) == "Task not found"):
+	case out.missing || !out.structured && strings.TrimSpace(f.Result.R) == "Task not found":
 		if b.Tasks[in.TaskID] != nil {
 			b.exists(in.TaskID, false, f.asked())
 		}

@@ -376,6 +376,25 @@ func TestPhase54Reducer(t *testing.T) {
 		s.answer("g", obj{"task": nil}, "Task not found")
 		s.want("fx/lead #2:completed(alice)")
 	})
+	t.Run("what is not understood takes nothing away", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.task("1", "A")
+		s.task("2", "B")
+		for _, list := range []any{obj{}, obj{"todos": []any{}}, obj{"tasks": nil}, obj{"tasks": "none"}, obj{"tasks": obj{}}, obj{"tasks": []any{obj{"id": 1, "status": "pending"}}},
+			obj{"tasks": []any{"1"}}, obj{"tasks": []any{obj{"id": "2", "subject": "B", "status": "pending"}, obj{"key": "1"}}}, obj{"success": true}} {
+			if seen := s.do("TaskList", obj{}, list); len(seen.Warnings) != 1 {
+				t.Errorf("%v: %q", list, seen.Warnings)
+			}
+			s.want("fx/lead #1:pending #2:pending")
+		}
+		for _, got := range []any{obj{}, obj{"task": "A"}, obj{"task": []any{}}, obj{"task": obj{}}, obj{"item": nil}} {
+			s.do("TaskGet", obj{"taskId": "1"}, got)
+			s.want("fx/lead #1:pending #2:pending")
+		}
+		s.do("TaskList", obj{}, obj{"tasks": []any{}})
+		s.want("fx/lead")
+	})
 	t.Run("a list that is older than what came meanwhile", func(t *testing.T) {
 		s := play(t)
 		s.createTeam("fx")
