@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"cadre/internal/feed"
 	"cadre/internal/home"
@@ -281,5 +282,30 @@ func TestObserverOnATerminal(t *testing.T) {
 	}
 	if screen := p.screen(); !strings.Contains(screen, "the team is gone") || strings.Count(screen, "MEMBER") != 1 {
 		t.Errorf("it leaves\n%s", screen)
+	}
+}
+
+// A line that is as wide as the terminal is shown to its last column.
+func TestObserverOnANarrowTerminal(t *testing.T) {
+	w := newWorld(t)
+	w.append("lead.jsonl", bytes.Join(recording(t, "2.1.329/tmux/transcript-lead.jsonl"), nil))
+	p := w.terminal(cadre, "observe", "lead.jsonl")
+	p.do("resize-window", "-x", "80", "-y", "24")
+	whole := func() bool {
+		full := 0
+		for line := range strings.Lines(p.screen()) {
+			if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) == 80 && (strings.HasSuffix(line, "shut down as asked") || strings.HasSuffix(line, "…")) {
+				full++
+			}
+		}
+		return full == 5 // four teammates, and a warning that is cut
+	}
+	p.wait("lines lack their last column", whole)
+	p.do("send-keys", "C-c")
+	if code := p.ended(); code != 0 {
+		t.Errorf("interrupted it ends with %d", code)
+	}
+	if !whole() {
+		t.Errorf("it leaves\n%s", p.screen())
 	}
 }

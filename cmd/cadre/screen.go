@@ -59,7 +59,7 @@ func (p *screen) run() {
 	defer signal.Stop(resized)
 	for {
 		width, height := p.size()
-		io.WriteString(p.out, "\x1b[H"+strings.ReplaceAll(p.draw(width, height), "\n", "\x1b[K\r\n")+"\x1b[J")
+		io.WriteString(p.out, page(p.draw(width, height), height))
 		select {
 		case <-time.After(frame):
 		case <-p.stop:
@@ -72,6 +72,16 @@ func (p *screen) run() {
 			return
 		}
 	}
+}
+
+// page puts lines in the place of what is on the screen. Each is cleared before it is written, because behind one of the whole width the cursor is still on its
+// last column; and so is what is below them.
+func page(lines string, height int) string {
+	below := ""
+	if strings.Count(lines, "\n")+1 < height {
+		below = "\r\n\x1b[J"
+	}
+	return "\x1b[H\x1b[K" + strings.ReplaceAll(lines, "\n", "\r\n\x1b[K") + below
 }
 
 // see takes what was seen.
