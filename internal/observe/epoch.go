@@ -120,7 +120,7 @@ func (o *Observer) wanted(name string, at stamp) bool {
 func (o *Observer) succeeds(name, session string, at stamp) bool {
 	e := &o.epoch
 	switch _, past := e.Gone[name]; {
-	case e.LeadSource == anySource, session == "":
+	case e.Name == "", session == "":
 		return false
 	case name == e.Name && (session == e.LeadSession || e.LeadSession == ""):
 		return false

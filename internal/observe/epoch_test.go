@@ -115,6 +115,12 @@ func TestSuccession(t *testing.T) {
 		s.createTeam("gx")
 		s.want("gx/lead")
 	})
+	t.Run("what was read back is over", func(t *testing.T) {
+		s := play(t)
+		s.Observer, _ = FromTeamState(Options{}, &TeamState{Name: "old", Role: RoleLead}, s.now)
+		s.createTeam("fx")
+		s.want("fx/lead")
+	})
 	t.Run("each has its own id", func(t *testing.T) {
 		s := play(t)
 		ids := map[string]bool{}

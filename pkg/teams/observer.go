@@ -37,23 +37,54 @@ type ObserverOptions struct {
 	Team string
 	// Saved is what [Observer.Save] returned, to go on from there; nil for nothing.
 	Saved []byte
+	// State is the team as [Observer.State] gave it, to go on from where nothing more was saved, and Agents the names that an older consumer kept instead: then the
+	// team has no name but "team", until one is seen. That which says most is taken.
+	State  *TeamState
+	Agents []string
 	// Log is told what is worth knowing and no error.
 	Log func(string)
 }
 
-// NewObserver returns an observer that goes on with what was saved. The error has the code [Newer] where a newer version saved it.
+// NewObserver returns an observer that goes on with what was saved. The error has the code [Newer] where a newer version saved it, and [Invalid] where the state
+// is none.
 func NewObserver(o ObserverOptions) (*Observer, error) {
+	options := observe.Options{Lead: o.Lead, Of: o.Team}
+	saved, err := o.saved(options)
+	if err != nil {
+		return nil, err
+	}
 	one := &Observer{log: o.Log}
-	one.watch = &feed.Watch{Now: desk.Now, Look: one.look, Saved: o.Saved}
-	if err := one.watch.Begin(context.Background(), feed.Team(observe.Options{Lead: o.Lead, Of: o.Team})); err != nil {
+	one.watch = &feed.Watch{Now: desk.Now, Look: one.look, Saved: saved}
+	if err := one.watch.Begin(context.Background(), feed.Team(options)); err != nil {
 		return nil, public(err)
 	}
 	return one, nil
 }
 
+// saved is what the observer goes on with.
+func (o *ObserverOptions) saved(options observe.Options) ([]byte, error) {
+	var one *observe.Observer
+	switch {
+	case len(o.Saved) > 0:
+		return o.Saved, nil
+	case o.State != nil:
+		state, err := observe.ReadTeamState(encoded(o.State))
+		if err != nil {
+			return nil, refuse(Invalid, err.Error())
+		}
+		one, _ = observe.FromTeamState(options, state, desk.Now())
+	case len(o.Agents) > 0:
+		one, _ = observe.FromAgents(options, o.Agents, desk.Now())
+	default:
+		return nil, nil
+	}
+	return one.Save()
+}
+
 // Sight is what one message said of the team. Nearly all say nothing, and then it is zero.
 type Sight struct {
-	// TeamToolUse says that the message calls a tool of the team, or has the result of such a call: the flag for whoever passes it on, unchanged.
+	// TeamToolUse says that the message calls a tool of the team, or has the result of such a call: the flag for whoever passes it on, unchanged, and has metadata
+	// beside it ([TeamToolUseKey]), so that nobody shows both it and the messages that supplement it.
 	TeamToolUse bool
 	// Messages supplement the message for those who render what a team does and not tool calls: team_state_change, team_task_update or team_message, as JSON.
 	Messages []json.RawMessage
@@ -74,6 +105,28 @@ func (o *Observer) Show(source string, message []byte) Sight {
 		s.Notices = append(s.Notices, encoded(n))
 	}
 	return s
+}
+
+// TeamToolUseKey is the key of that flag in a message's metadata.
+const TeamToolUseKey = observe.FlagKey
+
+// Capabilities say what a way to observe a session can do.
+type Capabilities struct {
+	Streaming     bool   `json:"streaming"`     // messages come while the model writes them
+	Permissions   bool   `json:"permissions"`   // it can answer permission requests
+	SlashCommands bool   `json:"slashCommands"` // it can give the session a slash command
+	Availability  string `json:"availability"`  // of its sessions: local, remote or both
+	Teams         bool   `json:"teams"`         // its sessions show what teams do
+}
+
+// Adapters are the ways by which sessions are observed: stream, transcript, sdk-url, agent-sdk, acp and codex. The last two have no teams: a session of theirs is
+// a single member.
+func Adapters() map[string]Capabilities {
+	all := map[string]Capabilities{}
+	for name, c := range observe.Adapters {
+		all[name] = Capabilities(c)
+	}
+	return all
 }
 
 func encoded(v any) json.RawMessage {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,65 @@ func recordedStream(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// A consumer that kept no more than what the team is goes on with that, and one of an older version with the agents' names.
+func TestObserverOfAPersistedState(t *testing.T) {
+	whole, err := teams.NewObserver(teams.ObserverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(recordedStream(t), []byte("\n"))
+	if err := whole.Read(t.Context(), "lead", bytes.NewReader(bytes.Join(lines[:100], nil))); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := json.Marshal(whole.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state teams.TeamState
+	if err := json.Unmarshal(kept, &state); err != nil {
+		t.Fatal(err)
+	}
+	again, err := teams.NewObserver(teams.ObserverOptions{State: &state})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(again.State(), whole.State()) || len(state.Members) < 3 || len(state.Tasks) < 3 || again.TeamName() != "fx-team" {
+		t.Errorf("%s became %+v", kept, again.State())
+	}
+	for _, o := range []*teams.Observer{whole, again} {
+		if err := o.Read(t.Context(), "lead", bytes.NewReader(bytes.Join(lines[100:], nil))); err != nil {
+			t.Fatal(err)
+		}
+		if o.State() != nil {
+			t.Errorf("the team was deleted, and is %+v", o.State())
+		}
+	}
+	old, err := teams.NewObserver(teams.ObserverOptions{Agents: []string{"alice", "bob"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := old.Agents(); !slices.Equal(got, []string{"alice", "bob"}) || len(old.State().Members) != 2 {
+		t.Errorf("%v, %+v", got, old.State())
+	}
+	state.Role = "boss"
+	if _, err := teams.NewObserver(teams.ObserverOptions{State: &state}); !errors.Is(err, teams.Invalid) {
+		t.Errorf("a role that is none: %v", err)
+	}
+}
+
+// A consumer can ask whether a way to observe a session shows teams, before it looks for any.
+func TestAdapters(t *testing.T) {
+	has := teams.Adapters()
+	for name, teams := range map[string]bool{"stream": true, "transcript": true, "sdk-url": true, "agent-sdk": true, "acp": false, "codex": false} {
+		if c, ok := has[name]; !ok || c.Teams != teams || c.Availability == "" {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	if len(has) != 6 {
+		t.Errorf("%d adapters", len(has))
+	}
 }
 
 // What is saved at any message goes on in another observer, and what is shown again counts once.
