@@ -46,7 +46,7 @@ func TestReassignBringsTheWork(t *testing.T) {
 			}
 			order(t, w.must(reassign...), "task 1 is bob's now, with what ann had done of it")
 			saved := w.task("1").Saved
-			if saved.Member != "ann" || !strings.Contains(saved.Diff, "+half of it") || strings.Contains(saved.Diff, "supersecret") {
+			if saved == nil || saved.Member != "ann" || !strings.Contains(saved.Diff, "+half of it") || strings.Contains(saved.Diff, "supersecret") {
 				t.Errorf("it comes with %+v", saved)
 			}
 			w.must("checkpoint", "demo")

@@ -364,8 +364,8 @@ func TestZombieRests(t *testing.T) {
 				t.Errorf("ann is %s", life)
 			}
 			kept := s.task("1").Saved
-			if kept.Member != "ann" || kept.Output != "I have half of it." || kept.Commit != s.gitSays("rev-parse", "HEAD") || has(s.teamDir(), "ann_checkpoint.json") {
-				t.Errorf("kept with the task is %+v", kept)
+			if kept == nil || kept.Member != "ann" || kept.Output != "I have half of it." || kept.Commit != s.gitSays("rev-parse", "HEAD") || has(s.teamDir(), "ann_checkpoint.json") {
+				t.Fatalf("kept with the task is %+v", kept)
 			}
 			order(t, kept.Diff, "+more", "+half of it")
 			order(t, s.must("log", "demo"), "there has been no lead for 5 s")

@@ -174,7 +174,7 @@ func (a *app) reassign(ctx context.Context, name, task, to, actor string, force 
 	}
 	d.View(func(s *team.State) { t, _ = s.Task(task) })
 	what := ""
-	if t.Saved.Member != "" && t.Saved.Member != to {
+	if t.Saved != nil && t.Saved.Member != to {
 		what = ", with what " + t.Saved.Member + " had done of it"
 	}
 	return a.print(t, said("task %s is %s's now%s", task, to, what))

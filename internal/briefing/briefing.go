@@ -137,8 +137,8 @@ func Work(s *team.State, id string) string {
 	if t.Failure != "" {
 		b.WriteString("\nAn attempt before this one failed: " + line(t.Failure) + "\n")
 	}
-	if t.Saved.Member != "" {
-		b.WriteString("\n" + Saved(t.Saved) + "\n")
+	if t.Saved != nil {
+		b.WriteString("\n" + Saved(*t.Saved) + "\n")
 	}
 	for _, before := range t.BlockedBy {
 		if d, ok := s.Task(before); ok && d.Status == team.Completed && d.Result != "" {

@@ -81,7 +81,7 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince}) // who is never lost
 	s.until("the work is in the history", func(st *team.State) bool {
 		task, _ := st.Task("1")
-		return task.Status == team.InProgress && strings.Contains(task.Saved.Diff, "+a new line") && task.Saved.Output == "half of it is done"
+		return task.Status == team.InProgress && task.Saved != nil && strings.Contains(task.Saved.Diff, "+a new line") && task.Saved.Output == "half of it is done"
 	})
 	eventually(t, "the file is gone", func() bool { _, there := saved(); return !there })
 }
@@ -100,7 +100,7 @@ func TestZombieRests(t *testing.T) {
 	s.until("ann rests", func(st *team.State) bool {
 		ann, _ := st.Member("ann")
 		task, _ := st.Task("1")
-		return ann.Host == "" && ann.Status == team.Spawning && task.Status == team.Pending && task.Owner == "" && strings.Contains(task.Saved.Diff, "+a new line")
+		return ann.Host == "" && ann.Status == team.Spawning && task.Status == team.Pending && task.Owner == "" && task.Saved != nil && strings.Contains(task.Saved.Diff, "+a new line")
 	})
 	eventually(t, "it gives no signs of life", func() bool {
 		beats, err := heartbeat.Of(filepath.Dir(s.hosts)).All()

@@ -58,8 +58,8 @@ func TestWorkIsKeptFromOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := task(s).Saved
-	if saved.Member != "ann" || !strings.Contains(saved.Diff, "+half of it") || !strings.Contains(saved.Diff, "+and ann's") || len(saved.Diff) > team.MaxDiff {
-		t.Errorf("kept: %+v", saved)
+	if saved == nil || saved.Member != "ann" || !strings.Contains(saved.Diff, "+half of it") || !strings.Contains(saved.Diff, "+and ann's") || len(saved.Diff) > team.MaxDiff {
+		t.Fatalf("kept: %+v", saved)
 	}
 	if strings.Contains(saved.Diff, "supersecret") || strings.Contains(saved.Note, ".env") {
 		t.Errorf("the person's file is kept with the task: %s\n%s", saved.Diff, saved.Note)
@@ -86,7 +86,7 @@ func TestUnknownBaseIsNotTold(t *testing.T) {
 	if err := coord.KeepDone(t.Context(), s.Desk, filepath.Dir(s.hosts), held(t, s)); err != nil {
 		t.Fatal(err)
 	}
-	if saved := task(s).Saved; saved.Diff != "" || !strings.Contains(saved.Note, "too many files") {
+	if saved := task(s).Saved; saved == nil || saved.Diff != "" || !strings.Contains(saved.Note, "too many files") {
 		t.Errorf("kept: %+v", saved)
 	}
 }
@@ -112,7 +112,7 @@ func TestSavedWorkOutlivesAConflict(t *testing.T) {
 		t.Error("it is gone, and bob works on the task")
 	}
 	s.do("bob", &team.ReleaseTask{Task: "1"})
-	if keep() || task(s).Saved.Output != "half" {
+	if keep() || task(s).Saved == nil || task(s).Saved.Output != "half" {
 		t.Errorf("it was not kept with the task: %+v", task(s))
 	}
 	write(t, teamDir, map[string]string{"ann_checkpoint.json": `{"teammate_id":"ann","task_claimed":"1","last_output":"more"}`})

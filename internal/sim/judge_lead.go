@@ -200,7 +200,9 @@ func (j *judge) isKept(member string, f savedWork) bool {
 	}
 	t, ok := j.truth.Task(f.Task)
 	var done int
-	fmt.Sscanf(t.Saved.Diff, member+" %d", &done)
+	if t.Saved != nil {
+		fmt.Sscanf(t.Saved.Diff, member+" %d", &done)
+	}
 	return !ok || f.Done == 0 || f.stale || t.Status == team.Completed || t.Status == team.Deleted || done >= f.Done || j.truth.Team().Status == team.TeamAborted
 }
 

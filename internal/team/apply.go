@@ -422,7 +422,7 @@ func (e *TaskFailed) apply(s *State, r *Record) {
 func (e *TaskCompleted) apply(s *State, r *Record) {
 	s.change(e.Task, r, func(t *Task) {
 		t.Status, t.Result, t.CompletedBy, t.CompletedAt = Completed, e.Result, e.By, r.At
-		t.Failure, t.Saved = "", Saved{}
+		t.Failure, t.Saved = "", nil
 		s.setStrikes(hookKey("TaskCompleted", e.By, t.ID), 0)
 	})
 }

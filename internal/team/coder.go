@@ -321,6 +321,23 @@ func (c *coder) sub(key string, zero bool, v fielder) {
 	}
 }
 
+// part is a field whose value is an object that there mostly is not.
+func part[T any, P interface {
+	*T
+	fielder
+}](c *coder, key string, v **T) {
+	switch {
+	case !c.field(key, *v == nil) || c.mode == cleaning && *v == nil:
+		return
+	case c.mode == reading:
+		*v = new(T)
+	case c.mode == cleaning:
+		own := **v // whoever sent the command keeps its own
+		*v = &own
+	}
+	c.object(P(*v))
+}
+
 // opt is a field that tells absence from a zero value.
 func opt[T any](c *coder, key string, v **T, one func(key string, v *T)) {
 	if c.mode != reading {

@@ -275,7 +275,7 @@ func (b *SaveWork) decide(d *decision) error {
 	}
 	saved := b.Saved
 	saved.Diff, saved.Note, saved.Output = clipTo(saved.Diff, MaxDiff), clipTo(saved.Note, MaxOutput), clipTo(saved.Output, MaxOutput)
-	if strings.TrimSpace(saved.Diff+saved.Note+saved.Output) == "" || t.Saved == saved {
+	if strings.TrimSpace(saved.Diff+saved.Note+saved.Output) == "" || t.Saved != nil && *t.Saved == saved {
 		return nil
 	}
 	d.emit(&WorkSaved{Task: t.ID, Saved: saved})
@@ -283,5 +283,5 @@ func (b *SaveWork) decide(d *decision) error {
 }
 
 func (e *WorkSaved) apply(s *State, r *Record) {
-	s.change(e.Task, r, func(t *Task) { t.Saved = e.Saved })
+	s.change(e.Task, r, func(t *Task) { t.Saved = &e.Saved })
 }

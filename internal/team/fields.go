@@ -180,7 +180,7 @@ func (t *Task) fields(c *coder) {
 	c.str("failure", &t.Failure)
 	c.str("result", &t.Result)
 	c.raws("metadata", &t.Metadata)
-	c.sub("saved", t.Saved == Saved{}, &t.Saved)
+	part(c, "saved", &t.Saved)
 	c.str("createdBy", &t.CreatedBy)
 	c.str("completedBy", &t.CompletedBy)
 	c.int("createdAt", (*int64)(&t.CreatedAt))

@@ -41,6 +41,10 @@ func golden(t *testing.T, path string, got []byte) {
 
 // fill sets every exported field of v, each to another value.
 func fill(v reflect.Value, name string, n *int64) {
+	if v.Kind() == reflect.Pointer && v.IsNil() && v.Type().Elem().Kind() == reflect.Struct { // an object counts once, whether it may be absent or not
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
 	*n++
 	switch v.Kind() {
 	case reflect.Pointer:

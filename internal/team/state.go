@@ -283,7 +283,7 @@ type Task struct {
 	Failure     string // why the last attempt failed; kept until the next claim
 	Result      string
 	Metadata    map[string]json.RawMessage
-	Saved       Saved // what the last owner left behind when it could not go on
+	Saved       *Saved // what the last owner left behind when it could not go on; nil for nothing. It is replaced, never changed
 	CreatedBy   string
 	CompletedBy string
 	CreatedAt   Time
