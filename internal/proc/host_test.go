@@ -220,6 +220,27 @@ func TestLeashIsReplaced(t *testing.T) {
 	}
 }
 
+// The last will of a host is run when it is killed, and not when it ends in order. Unlike the leash it heeds signals.
+func TestWill(t *testing.T) {
+	for mode, want := range map[string]bool{"bequest": true, "orderly": false} {
+		dir := t.TempDir()
+		host, out := startHost(t, mode, dir, newMark())
+		host.Wait()
+		io.Copy(io.Discard, out)
+		if !want {
+			if files, _ := filepath.Glob(filepath.Join(dir, "[fs]*")); len(files) > 0 { // its leash had ended before it
+				t.Errorf("run was %v", files)
+			}
+			continue
+		}
+		second := filepath.Join(dir, "second")
+		eventually(t, "the will is run", func() bool { data, _ := os.ReadFile(second); return string(data) == second+"\n" })
+		if _, err := os.Stat(filepath.Join(dir, "first")); err == nil {
+			t.Error("one that was replaced is run as well")
+		}
+	}
+}
+
 func TestLeashIgnoresSignals(t *testing.T) {
 	r := open(t, "")
 	c := start(t, r, Cmd{Args: []string{"cat"}, StdinPipe: true})

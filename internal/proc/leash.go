@@ -15,6 +15,7 @@ import (
 // leashScript keeps the list of running groups and kills them when its input ends. It must outlive the host by the moment
 // that this takes, so nothing that ends the host's terminal or session may end it; and it must not keep a reader of the
 // host's files waiting, so it closes what the host may have inherited without knowing (a shell can name the descriptors up to 9).
+// Its arguments are the host's will, which a host that ends in order takes back with a dot.
 const leashScript = `
 trap '' HUP INT QUIT PIPE TERM TSTP
 exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
@@ -23,6 +24,7 @@ exec >/dev/null
 groups=
 while read -r line; do
 	case $line in
+	.) set -- ;;
 	+*) groups="$groups ${line#+}" ;;
 	-*)
 		kept=
@@ -36,7 +38,9 @@ done
 for group in $groups; do
 	kill -s KILL -- "-$group" 2>/dev/null
 done
-exit 0
+[ $# -gt 0 ] || exit 0
+trap - HUP INT QUIT PIPE TERM TSTP
+exec "$@"
 `
 
 const (
@@ -46,10 +50,11 @@ const (
 	leashEnd   = 5 * time.Second // how long it may take to end after its pipe was closed
 )
 
-// leash is our end of the leash. It starts with the first child. One that is killed is replaced.
+// leash is our end of the leash. It starts with the first child, or with a will. One that is killed is replaced.
 type leash struct {
 	mu     sync.Mutex
 	groups map[int]struct{}
+	will   []string
 	shell  *leashShell // nil while none runs
 	closed bool
 }
@@ -79,6 +84,16 @@ func (l *leash) add(group int) error {
 	return nil
 }
 
+func (l *leash) bequeath(will []string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return ErrClosed
+	}
+	l.will = will
+	return l.renew()
+}
+
 func (l *leash) remove(group int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +112,7 @@ func (l *leash) renew() error {
 		<-old.gone
 		old.pipe.Close()
 	}
-	shell, err := startLeash()
+	shell, err := startLeash(l.will)
 	if err != nil {
 		return err
 	}
@@ -122,7 +137,7 @@ func (l *leash) died(shell *leashShell) {
 	if l.shell != shell || l.closed {
 		return
 	}
-	if len(l.groups) > 0 && time.Since(shell.born) > leashLife {
+	if len(l.groups)+len(l.will) > 0 && time.Since(shell.born) > leashLife {
 		l.renew()
 		return
 	}
@@ -140,6 +155,9 @@ func (l *leash) close(ctx context.Context) error {
 		return nil
 	}
 	l.shell = nil
+	if _, err := shell.write(".\n"); err != nil {
+		shell.cmd.Process.Kill() // or it would take the end of its pipe for our death
+	}
 	shell.pipe.Close()
 	ctx, cancel := context.WithTimeout(ctx, leashEnd)
 	defer cancel()
@@ -154,7 +172,7 @@ func (l *leash) close(ctx context.Context) error {
 }
 
 // startLeash returns when the leash is deaf to signals.
-func startLeash() (*leashShell, error) {
+func startLeash(will []string) (*leashShell, error) {
 	in, lines, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -166,7 +184,7 @@ func startLeash() (*leashShell, error) {
 		return nil, err
 	}
 	defer ready.Close()
-	cmd := exec.Command("/bin/sh", "-c", leashScript, "cadre-leash")
+	cmd := exec.Command("/bin/sh", append([]string{"-c", leashScript, "cadre-leash"}, will...)...)
 	cmd.Dir, cmd.Env = "/", []string{} // no folder and no secret of the host is held
 	cmd.Stdin, cmd.Stdout = in, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -187,7 +205,11 @@ func startLeash() (*leashShell, error) {
 }
 
 func (s *leashShell) say(format string, group int) error {
-	s.pipe.SetWriteDeadline(time.Now().Add(leashWrite))
-	_, err := fmt.Fprintf(s.pipe, format, group)
+	_, err := s.write(fmt.Sprintf(format, group))
 	return err
+}
+
+func (s *leashShell) write(line string) (int, error) {
+	s.pipe.SetWriteDeadline(time.Now().Add(leashWrite))
+	return s.pipe.WriteString(line)
 }

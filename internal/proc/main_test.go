@@ -58,6 +58,16 @@ func runHost(mode, dir, mark string) error {
 				c.Kill()
 			}
 		}
+	case "bequest", "orderly": // it leaves a will, and ends without a word or in order
+		for _, will := range []string{"first", "second"} {
+			if err := r.Bequeath("/bin/sh", "-c", `trap 'echo "$0" >"$0"' TERM; kill -s TERM $$`, filepath.Join(dir, will)); err != nil {
+				return err
+			}
+		}
+		if mode == "bequest" {
+			die()
+		}
+		return r.Close(context.Background())
 	case "orphans": // its child leaves processes behind and waits for nobody
 		c, err := r.Start(cmd)
 		if err != nil {

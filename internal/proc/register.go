@@ -104,6 +104,15 @@ func (r *Register) Run(ctx context.Context, cmd Cmd, ladder Ladder) (Exit, error
 	return c.exit, errors.Join(ctx.Err(), stopped)
 }
 
+// Bequeath says what is run when the host dies before [Register.Close]: a command of absolute paths, without an environment, input or output, once the groups
+// of its children are killed. Where the leash is killed with the host nobody runs it.
+func (r *Register) Bequeath(will ...string) error {
+	if err := r.leash.bequeath(will); err != nil {
+		return fmt.Errorf("leave a will: %w", err)
+	}
+	return nil
+}
+
 // Close kills every child that still runs, waits until they are gone, ends the leash and gives the folder free. ctx
 // bounds the wait; the children are sent SIGKILL in any case. It may be called more than once.
 func (r *Register) Close(ctx context.Context) error {
