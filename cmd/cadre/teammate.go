@@ -17,7 +17,6 @@ import (
 	"cadre/internal/agent/drivers"
 	"cadre/internal/claudefs/native"
 	"cadre/internal/claudeteam"
-	"cadre/internal/proc"
 	"cadre/internal/team"
 )
 
@@ -89,7 +88,7 @@ func (a *app) joinCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "join TEAM", Short: "Join a team that Claude Code runs, with any agent", Args: exactly(1),
 		Long: `Join a team that Claude Code runs, as one more teammate with any agent behind it. The lead and the teammates can write to it by its name, and it
-takes part in the task list. It leaves when the lead shuts it down, when the team ends, and with Ctrl-C.
+takes part in the task list. It leaves when the lead shuts it down, when the team ends, and with Ctrl-C. When it was killed, the same command has it go on with what it knew.
 
 TEAM is the name of a folder in Claude Code's teams folder: ls ~/.claude/teams
 A lead that has spawned no teammate of its own does not read its mail: let it spawn one, or start it with the settings of cadre claude-teammate.`,
@@ -106,6 +105,29 @@ A lead that has spawned no teammate of its own does not read its mail: let it sp
 	c.MarkFlagRequired("name")
 	return c
 }
+
+// again is the command that goes on for the member when it was killed.
+func (s seated) again() string {
+	if s.joins {
+		return "cadre join " + s.team + " --name " + s.name
+	}
+	return "cadre claude-teammate --agent-name " + s.name + " --team-name " + s.team
+}
+
+// buryCommand is what the leash runs when the process of a member was killed.
+func (a *app) buryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "bury TEAM NAME COMMAND", Hidden: true, Args: exactly(3), Short: "Tell the lead of a Claude Code team that a member was killed, and what goes on for it",
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeout(c.Context(), buryTime)
+			defer cancel()
+			return claudeteam.Bury(ctx, a.home.Claude, a.home.Seats(), args[0], args[1], args[2])
+		},
+	}
+}
+
+// buryTime is longer than a lock that the member left behind is respected.
+const buryTime = 2 * time.Minute
 
 // ofClaudeCode are variables with which Claude Code tells its children that they are its own. A session of ours is not.
 var ofClaudeCode = []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "CLAUDE_CODE_TEAMMATE_COMMAND", "CLAUDE_CODE_SSE_PORT"}
@@ -140,12 +162,6 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	if driver == nil {
 		return usage{fmt.Errorf("there is no agent %q; there are: %s", choice.Agent, strings.Join(drivers.Words(), ", "))}
 	}
-	var key *native.LeadKey
-	if s.key != "" {
-		if key, err = native.ParseLeadKey(s.key); err != nil {
-			return usage{err}
-		}
-	}
 	dir, err := workDir(".")
 	if err != nil {
 		return err
@@ -153,25 +169,27 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	for _, name := range ofClaudeCode {
 		os.Unsetenv(name)
 	}
-	scratch, err := os.MkdirTemp("", "cadre-teammate-")
+	seat, err := claudeteam.Take(ctx, a.home.Seats(), t, s.name, choice.Agent)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
-	procs, err := proc.Open(filepath.Join(scratch, "processes"))
+	defer func() { err = errors.Join(err, seat.Leave(context.WithoutCancel(ctx))) }()
+	key, err := seat.LeadKey(ctx, s.key)
 	if err != nil {
+		return usage{err}
+	}
+	if err := seat.Procs.Bequeath("/usr/bin/env", "CADRE_HOME="+a.home.Root, "CLAUDE_CONFIG_DIR="+a.home.Claude, self(), "bury", s.team, s.name, s.again()); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, procs.Close(context.WithoutCancel(ctx))) }()
 	if s.joins {
-		if err := s.enroll(ctx, t, choice.Model, mode, dir); err != nil {
+		if err := s.enroll(ctx, seat, choice.Model, mode, dir); err != nil {
 			return err
 		}
 	}
 	a.note(fmt.Sprintf("%s is %s on team %s; what you type goes to it", choice.Agent, s.name, s.team))
 	return claudeteam.Work(ctx, claudeteam.Options{Team: t, Name: s.name, Agent: driver, AgentName: choice.Agent, PlanRequired: s.plan, LeadKey: key, Color: s.color, Pane: os.Getenv("TMUX_PANE"),
-		Leaves: s.joins, Relay: agents().Relay(), Show: func(line string) { fmt.Fprintln(a.out, line) }, Input: lines(os.Stdin),
-		Spec: agent.Spec{Model: choice.Model, Program: choice.Program, Args: choice.Args, Env: choice.Env, Dir: dir, Scratch: filepath.Join(scratch, "session"), Procs: procs,
+		Leaves: s.joins, Seat: seat, Relay: agents().Relay(), Show: func(line string) { fmt.Fprintln(a.out, line) }, Input: lines(os.Stdin),
+		Spec: agent.Spec{Model: choice.Model, Program: choice.Program, Args: choice.Args, Env: choice.Env, Dir: dir, Scratch: seat.Scratch(), Procs: seat.Procs,
 			Access: agent.Access{Mode: mode}}})
 }
 
@@ -191,13 +209,13 @@ func (s seated) permissions() (string, error) {
 }
 
 // enroll adds the member to the roster.
-func (s seated) enroll(ctx context.Context, t *native.Team, model, mode, dir string) error {
+func (s seated) enroll(ctx context.Context, seat *claudeteam.Seat, model, mode, dir string) error {
 	prompt, pane := "", os.Getenv("TMUX_PANE")
 	plan, active, backend := false, false, "tmux"
 	if pane == "" {
 		pane, backend = "in-process", "in-process"
 	}
-	return t.Join(ctx, native.Member{AgentID: s.name + "@" + t.Name, Name: s.name, AgentType: s.kind, Model: &model, Prompt: &prompt, Color: s.color, PlanModeRequired: &plan,
+	return seat.Join(ctx, native.Member{AgentID: s.name + "@" + s.team, Name: s.name, AgentType: s.kind, Model: &model, Prompt: &prompt, Color: s.color, PlanModeRequired: &plan,
 		JoinedAt: time.Now().UnixMilli(), TmuxPaneID: pane, Cwd: dir, Subscriptions: []string{}, BackendType: backend, IsActive: &active, Mode: mode})
 }
 

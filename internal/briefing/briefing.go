@@ -89,6 +89,14 @@ The team shares a task list and a mailbox, which you use through the tools of th
 	return b.String()
 }
 
+// CutOff is what a guest is told that goes on for one that was killed in the middle of a turn. Resumed says that it has the history of that one.
+func CutOff(resumed bool) string {
+	if resumed {
+		return "Your process was killed in the middle of your turn, and now you go on. Look first at what is done already, and do nothing twice."
+	}
+	return "You go on for a session that was killed in the middle of its turn, and you know nothing of what it was told. Look at the task list and at what is done already; if that does not tell you what to do, ask your lead."
+}
+
 // Branch is the git branch of a member that works in a worktree of its own. It stands beside cadre/TEAM, where git lets none be below.
 func Branch(teamName, member string) string { return "cadre/" + teamName + "@" + member }
 

@@ -90,8 +90,8 @@ func (d *desk) View(see func(*team.State)) {
 
 func now() team.Time { return team.Time(time.Now().UnixMilli()) }
 
-// attempts is how often something is decided anew because a file changed meanwhile.
-const attempts = 5
+// attempts is how often something is decided anew because a file changed meanwhile. Each time somebody else came a step further.
+const attempts = 30
 
 // Do implements [agent.Desk]. It waits for the locks of the files.
 func (d *desk) Do(ctx context.Context, body team.Body) (*team.Record, error) {

@@ -17,14 +17,16 @@
 //	its session ends by itself ──▶ down ──mail, after a pause──▶ starting          after five times in a row: over
 //	asked to shut down ──it agrees, or the deadline passes──▶ the session ends ──▶ the lead is told ──▶ over
 //	the team is gone, or the member is off the roster ──▶ over
+//	killed ──its leash tells the lead ([Bury])──▶ missed ──somebody is started under its name ([Take])──▶ starting, with its session
 //
 // # Guarantees
 //
-//   - A message stays in the inbox until it is in the agent's context; killed in between, the member reads it again.
+//   - A message stays in the inbox until it is in the agent's context; killed in between, the member reads it again, unless its session's history has it.
 //   - A task that changed meanwhile is looked at again before it is changed: of two that claim it one has it.
 //   - Every turn ends with one notice to the lead, and a turn in which nothing was done with none.
 //   - Only what the lead sent ends the member, answers it, or changes what it may do, and nothing makes it skip permissions that was not started so. Where
 //     the lead signs its messages, what it did not sign is not its own.
 //   - Every question ends: with the answer of the lead or of the person at the pane, or at its deadline with a no.
+//   - Under one name one process sits. One that is killed is missed, and nothing of it is left but its seat, until the team is over.
 //   - The lead is told of a shutdown when no process of the agent is left.
 package claudeteam

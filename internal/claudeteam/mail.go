@@ -3,6 +3,8 @@ package claudeteam
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,12 +19,15 @@ import (
 )
 
 // look takes in what the files say now, and gives the agent what is new.
-func (m *member) look(ctx context.Context, first bool) error {
+func (m *member) look(ctx context.Context) error {
 	if err := m.desk.Refresh(ctx); err != nil {
 		if errors.Is(err, errOff) || team.CodeOf(err) == team.Finished {
 			return err
 		}
 		m.show("%v", err)
+		return nil
+	}
+	if m.session != nil && !m.begun { // it is looked again when that says what it knows already
 		return nil
 	}
 	waiting, err := m.o.Team.Waiting(ctx, m.o.Name)
@@ -37,24 +42,33 @@ func (m *member) look(ctx context.Context, first bool) error {
 		if m.onTheWay[e.Key()] {
 			continue
 		}
+		if m.seen[number(e)] {
+			m.settle(ctx, e.Key())
+			continue
+		}
 		msg, forAgent := m.read(ctx, e)
 		switch {
 		case !forAgent:
 			m.settle(ctx, e.Key())
 			continue
 		case !m.opened && m.spawnedWith(ctx, e):
-			m.opened, opening = true, e.Text
+			if m.seen[0] {
+				m.opened = true
+				m.settle(ctx, e.Key())
+				continue
+			}
+			opening = e.Text
 		default:
 			mail = append(mail, msg)
 		}
 		keys = append(keys, e.Key())
-		m.show("%s: %s", e.From, msg.Body)
 	}
 	if len(keys) > 0 {
 		m.give(ctx, keys, opening, mail)
-	} else if first {
+	} else if !m.looked {
 		m.active(ctx, false)
 	}
+	m.looked = true
 	m.offer(ctx)
 	return nil
 }
@@ -66,6 +80,12 @@ func (m *member) forget(waiting []native.Entry) {
 			delete(m.onTheWay, key)
 		}
 	}
+}
+
+// number is that of an entry in its letter, the same for whoever reads it: a session is resumed by other processes.
+func number(e native.Entry) int64 {
+	sum := sha256.Sum256([]byte(e.Key()))
+	return int64(binary.BigEndian.Uint64(sum[:])>>16) + 1
 }
 
 // spawnedWith reports whether an entry is the prompt that the member was spawned with.
@@ -80,10 +100,7 @@ func (m *member) spawnedWith(ctx context.Context, e native.Entry) bool {
 
 // read turns an entry into a message for the agent, or does what it asks the program for. What is for the program counts from the lead alone.
 func (m *member) read(ctx context.Context, e native.Entry) (msg team.Message, forAgent bool) {
-	if m.numbers[e.Key()] == 0 {
-		m.numbers[e.Key()] = int64(len(m.numbers) + 1)
-	}
-	msg = team.Message{Seq: m.numbers[e.Key()], From: e.From, To: m.o.Name, Type: team.TypeMessage, Priority: "normal", Body: e.Text}
+	msg = team.Message{Seq: number(e), From: e.From, To: m.o.Name, Type: team.TypeMessage, Priority: "normal", Body: e.Text}
 	fromLead := e.From == m.desk.lead()
 	if fromLead && m.o.LeadKey != nil && !m.o.LeadKey.Signed(e) {
 		msg.From, fromLead = "somebody who claims to be "+e.From, false
@@ -152,7 +169,7 @@ func (m *member) planAnswered(ctx context.Context, msg team.Message, r *native.P
 	submitted := false
 	m.try(ctx, func(ctx context.Context) error {
 		return m.desk.know(ctx, func(s *self) {
-			if submitted = s.plan.State == "submitted" && (s.plan.Request == r.RequestID || !strings.HasPrefix(r.RequestID, "plan_approval-")); submitted {
+			if submitted = (s.plan.State == "submitted" || s.plan.State == state) && (s.plan.Request == r.RequestID || !strings.HasPrefix(r.RequestID, "plan_approval-")); submitted {
 				s.plan.State, s.plan.Feedback = state, r.Feedback
 			}
 		})
@@ -193,7 +210,7 @@ func (m *member) setAccess(ctx context.Context) {
 	}
 }
 
-// give gives the agent what is new, as one prompt.
+// give gives the agent what is new, as one prompt. One that has to be started for it gets it when it has begun.
 func (m *member) give(ctx context.Context, keys []string, opening string, mail []team.Message) {
 	if m.session == nil {
 		if m.retry != nil { // it is tried again by itself, and the mail waits
@@ -205,16 +222,21 @@ func (m *member) give(ctx context.Context, keys []string, opening string, mail [
 			for _, key := range keys { // it was tried for these; what comes later has it tried again
 				m.onTheWay[key] = true
 			}
-			return
 		}
+		return
 	}
+	id := ""
+	m.desk.View(func(s *team.State) { id = s.Team().ID })
 	var parts []string
 	if opening != "" {
-		parts = append(parts, opening)
+		m.opened = true
+		m.show("%s: %s", m.desk.lead(), opening)
+		parts = append(parts, letter.Mark(id, m.o.Name)+"\n"+opening)
+	}
+	for _, one := range mail {
+		m.show("%s: %s", one.From, one.Body)
 	}
 	if len(mail) > 0 {
-		id := ""
-		m.desk.View(func(s *team.State) { id = s.Team().ID })
 		parts = append(parts, letter.Batch(id, m.o.Name, mail))
 	}
 	m.hand(ctx, agent.Prompt{Text: strings.Join(parts, "\n\n"), Mail: mail}, keys)

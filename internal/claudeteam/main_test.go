@@ -1,11 +1,13 @@
 package claudeteam
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,21 +22,53 @@ import (
 	"cadre/internal/proc"
 )
 
-// asMember makes the test binary a member that gets its mail and never has it in its context: killed there, it has received nothing.
+// asMember makes the test binary the member ann on a seat, with a leash that misses it. Its value is the folder of Claude Code and, where it is there, the word that
+// says what it does: "deaf" gets its mail and never has it in its context, "busy" works at it for ever, "joined" does so and joined by hand.
 const asMember = "CADRE_CLAUDETEAM_TEST"
 
+// asLeash makes it what a leash runs, with the same value.
+const asLeash = "CADRE_CLAUDETEAM_TEST_LEASH"
+
 func TestMain(m *testing.M) {
-	if claude := os.Getenv(asMember); claude != "" {
-		t, err := native.Open(claude, "demo")
-		if err == nil {
-			deaf := actor(func(*act, agent.Prompt) { fmt.Println("given"); select {} })
-			deaf.deaf = true
-			err = Work(context.Background(), Options{Team: t, Name: "ann", Agent: deaf, AgentName: "claude", Spec: agent.Spec{Dir: claude}})
-		}
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	var err error
+	if value := os.Getenv(asMember); value != "" {
+		claude, what, _ := strings.Cut(value, "|")
+		err = beMember(claude, what)
+	} else if value := os.Getenv(asLeash); value != "" {
+		claude, _, _ := strings.Cut(value, "|")
+		err = Bury(context.Background(), claude, seats(claude), "demo", "ann", "start it")
+	} else {
+		goleak.VerifyTestMain(m)
+		return
 	}
-	goleak.VerifyTestMain(m)
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+func seats(claude string) string { return claude + "-seats" }
+
+func beMember(claude, what string) error {
+	ctx := context.Background()
+	t, err := native.Open(claude, "demo")
+	if err != nil {
+		return err
+	}
+	seat, err := Take(ctx, seats(claude), t, "ann", "claude")
+	if err != nil {
+		return err
+	}
+	if err := seat.Procs.Bequeath("/usr/bin/env", asLeash+"="+claude+"|"+what, os.Args[0]); err != nil {
+		return err
+	}
+	if what == "joined" {
+		if err := seat.Join(ctx, native.Member{AgentID: "ann@demo", Name: "ann", AgentType: "general-purpose", JoinedAt: time.Now().UnixMilli(), Subscriptions: []string{}}); err != nil {
+			return err
+		}
+		fmt.Println("joined")
+	}
+	held := actor(func(*act, agent.Prompt) { fmt.Println("given"); select {} })
+	held.deaf = what == "deaf"
+	return Work(ctx, Options{Team: t, Name: "ann", Agent: held, AgentName: "claude", Seat: seat, Spec: agent.Spec{Dir: claude, Procs: seat.Procs, Scratch: seat.Scratch()}})
 }
 
 const patience = 20 * time.Second
@@ -68,6 +102,40 @@ func newStage(t *testing.T, members ...string) *stage {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// victim starts ann in a process of her own, and waits until she says a word.
+func (s *stage) victim(what, word string) *exec.Cmd {
+	s.t.Helper()
+	c := exec.CommandContext(s.ctx, os.Args[0])
+	c.Env = append(os.Environ(), asMember+"="+s.claude+"|"+what)
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && lines.Text() != word {
+	}
+	if lines.Text() != word {
+		s.t.Fatalf("it does not say %q", word)
+	}
+	return c
+}
+
+// kill ends a victim. It may have died with a lock, and a minute goes by.
+func (s *stage) kill(victim *exec.Cmd) {
+	victim.Process.Kill()
+	victim.Wait()
+	for _, pattern := range []string{"*/demo/*.lock", "*/demo/*/*.lock"} {
+		locks, _ := filepath.Glob(filepath.Join(s.claude, pattern))
+		for _, lock := range locks {
+			old := time.Now().Add(-2 * time.Minute)
+			os.Chtimes(lock, old, old)
+		}
+	}
 }
 
 // work has ann at work; over gets what Work returned.
@@ -166,7 +234,8 @@ func (s *stage) eventually(what string, holds func() bool) {
 // acting is an agent whose turns the test plays.
 type acting struct {
 	react func(*act, agent.Prompt)
-	deaf  bool // it says of no prompt that it has it
+	deaf  bool    // it says of no prompt that it has it
+	seen  []int64 // of a session that goes on
 }
 
 func actor(react func(*act, agent.Prompt)) acting { return acting{react: react} }
@@ -192,7 +261,7 @@ func (a acting) Start(_ context.Context, spec agent.Spec, _ agent.Desk) (agent.S
 
 func (s *act) run() {
 	defer close(s.updates)
-	s.updates <- agent.Started{Session: "one", Resumed: s.spec.Resume != ""}
+	s.updates <- agent.Started{Session: "one", Resumed: s.spec.Resume != "", Seen: s.seen}
 	for {
 		select {
 		case p := <-s.prompts:

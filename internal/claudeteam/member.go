@@ -32,6 +32,7 @@ type Options struct {
 	LeadKey      *native.LeadKey // tells the lead's messages from others that claim to be; nil where there is none
 	Pane         string          // where it runs, as the lead closes it: %1
 	Leaves       bool            // its entry is taken off the roster at its end; else the lead does that
+	Seat         *Seat           // where one that was killed is missed, and gone on for; nil for nowhere
 
 	Relay    []string      // command line that serves tools from a socket behind it, for agents that want a program
 	Patience time.Duration // how long the lead may take to answer a question; 0 for ten minutes
@@ -75,12 +76,15 @@ type member struct {
 
 	session agent.Session
 	updates *queue
-	resume  string // the agent's own id of its session
+	resume  string         // the agent's own id of its session
+	begun   bool           // the session has said that it runs, and what it knows
+	seen    map[int64]bool // numbers of entries that its history has; 0 for the prompt that the member was spawned with
+	cut     bool           // whoever was there before was killed in the middle of a turn
 
 	prompts  int                 // given so far
 	given    map[string][]string // prompts that the agent has not received: the keys of their entries
 	onTheWay map[string]bool     // keys of entries that it was given
-	numbers  map[string]int64    // of entries, for their letters
+	looked   bool                // what was in the inbox at the beginning was seen
 	opened   bool                // the prompt that it was spawned with was seen
 
 	worked   bool   // something was done in the turn
@@ -108,7 +112,10 @@ func Work(ctx context.Context, o Options) error {
 	}
 	_, worker := o.Agent.(agent.Worker)
 	m := &member{o: o, wake: make(chan struct{}, 1), gone: make(chan struct{}), answers: make(chan bool, 8), expired: make(chan string, 16),
-		given: map[string][]string{}, onTheWay: map[string]bool{}, numbers: map[string]int64{}, questions: map[string]func(bool, string){}}
+		given: map[string][]string{}, onTheWay: map[string]bool{}, questions: map[string]func(bool, string){}}
+	if o.Seat != nil {
+		m.resume, m.cut = o.Seat.sits.Session, o.Seat.cut
+	}
 	m.desk = &desk{team: o.Team, color: o.Color, self: self{name: o.Name, agent: o.AgentName, dir: o.Spec.Dir, mode: o.Spec.Access.Mode, worker: worker,
 		plan: team.Plan{Required: o.PlanRequired}}, answered: func(approved bool) {
 		select {
@@ -214,17 +221,17 @@ func (m *member) run(ctx context.Context) error {
 	if err := m.start(ctx); err != nil {
 		m.down(ctx, err)
 	}
-	if err := m.look(ctx, true); err != nil {
+	if err := m.look(ctx); err != nil {
 		return err
 	}
 	for {
 		var err error
 		select {
 		case <-m.wake:
-			err = m.look(ctx, false)
+			err = m.look(ctx)
 		case <-m.retry:
 			m.retry = nil
-			err = m.look(ctx, false)
+			err = m.look(ctx)
 		case <-m.news():
 			for _, u := range m.updates.take() {
 				if err = m.update(ctx, u); err != nil || m.session == nil { // over, and what it said after that is of no account
@@ -272,8 +279,37 @@ func (m *member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.session, m.updates = session, pump(session)
+	m.session, m.updates, m.begun, m.seen = session, pump(session), false, nil
 	return nil
+}
+
+// begin takes in what a session that runs knows already. Only then it is given something.
+func (m *member) begin(ctx context.Context, u agent.Started) {
+	m.show("%s is ready", m.o.AgentName)
+	if u.Session != "" {
+		m.resume = u.Session
+	}
+	m.begun, m.seen = true, map[int64]bool{}
+	for _, n := range u.Seen {
+		m.seen[n] = true
+	}
+	_, worker := m.o.Agent.(agent.Worker)
+	m.keep(m.cut && !worker) // until it has heard of it
+	if m.cut && !worker {
+		m.hand(ctx, agent.Prompt{Text: briefing.CutOff(u.Resumed)}, nil)
+	}
+	m.cut = false
+	m.nudge()
+}
+
+// keep notes on the seat what whoever goes on for the member has to know.
+func (m *member) keep(working bool) {
+	if m.o.Seat == nil {
+		return
+	}
+	if err := m.o.Seat.keep(m.resume, working); err != nil {
+		m.show("%v", err)
+	}
 }
 
 // news is where the session's updates wake the member.
@@ -287,15 +323,7 @@ func (m *member) news() <-chan struct{} {
 func (m *member) update(ctx context.Context, u agent.Update) error {
 	switch u := u.(type) {
 	case agent.Started:
-		m.show("%s is ready", m.o.AgentName)
-		if u.Session != "" {
-			m.resume = u.Session
-		}
-		for key, n := range m.numbers { // its history has them
-			if slices.Contains(u.Seen, n) {
-				m.settle(ctx, key)
-			}
-		}
+		m.begin(ctx, u)
 	case agent.Received:
 		m.settle(ctx, m.given[u.ID]...)
 		delete(m.given, u.ID)
@@ -304,6 +332,7 @@ func (m *member) update(ctx context.Context, u agent.Update) error {
 		m.nudge()
 	case agent.TurnStarted:
 		m.worked = true
+		m.keep(true)
 		m.active(ctx, true)
 		m.show("working%s", after(": ", u.Summary))
 	case agent.Text:
@@ -377,6 +406,7 @@ func (m *member) turnEnded(ctx context.Context, u agent.TurnEnded) {
 		m.active(ctx, false)
 	}
 	m.worked, m.last = false, ""
+	m.keep(false)
 	m.show("idle")
 	if u.Problem != nil && u.Problem.Kind == agent.ProblemContext {
 		m.renew(ctx)
@@ -388,6 +418,7 @@ func (m *member) turnEnded(ctx context.Context, u agent.TurnEnded) {
 func (m *member) renew(ctx context.Context) {
 	m.close(ctx)
 	m.session, m.updates, m.resume = nil, nil, ""
+	m.keep(false)
 	clear(m.given)
 	clear(m.onTheWay)
 	m.show("its context is full; a fresh session goes on")

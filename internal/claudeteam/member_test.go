@@ -1,11 +1,9 @@
 package claudeteam
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,6 +13,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/shell"
 	"cadre/internal/claudefs/native"
+	"cadre/internal/letter"
 	"cadre/internal/team"
 )
 
@@ -36,7 +35,7 @@ func TestLife(t *testing.T) {
 		a.says("I am done.")
 	}), nil)
 	s.say(native.Lead, "You look after the port.")
-	if got := <-prompts; got != "You look after the port." {
+	if got := <-prompts; got != letter.Mark("demo/s", "ann")+"\nYou look after the port." {
 		t.Errorf("it was told %q", got)
 	}
 	if idle := notice[*native.Idle](s); idle.Reason != "available" || idle.Result != "I am done." || idle.Summary != "" {
@@ -70,28 +69,10 @@ func TestLife(t *testing.T) {
 func TestKilledBeforeReceipt(t *testing.T) {
 	s := newStage(t, "ann")
 	s.say(native.Lead, "You look after the port.")
-	victim := exec.CommandContext(s.ctx, os.Args[0])
-	victim.Env = append(os.Environ(), asMember+"="+s.claude)
-	out, err := victim.StdoutPipe()
-	if err == nil {
-		err = victim.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "given"; {
-	}
-	victim.Process.Kill()
-	victim.Wait()
-	locks, _ := filepath.Glob(filepath.Join(s.claude, "*", "demo", "*.lock")) // it may have died with one, and a minute goes by
-	inboxes, _ := filepath.Glob(filepath.Join(s.claude, "*", "demo", "*", "*.lock"))
-	for _, lock := range append(locks, inboxes...) {
-		old := time.Now().Add(-2 * time.Minute)
-		os.Chtimes(lock, old, old)
-	}
+	s.kill(s.victim("deaf", "given"))
 	got := make(chan string, 4)
 	s.work(actor(func(a *act, p agent.Prompt) { got <- p.Text; a.says("ok") }), nil)
-	if text := <-got; text != "You look after the port." {
+	if text := <-got; text != letter.Mark("demo/s", "ann")+"\nYou look after the port." {
 		t.Errorf("it was told %q", text)
 	}
 	s.eventually("it is settled", func() bool { mail, err := s.team.Inbox(s.ctx, "ann"); return err == nil && len(mail) == 0 })

@@ -4,6 +4,7 @@
 //	<root>/teams/<team>/hosts/<id>/ a host that runs or ran sessions for it (proc)
 //	<root>/archive/<team id>/       a finished team whose name was given to a new one
 //	<root>/observed/<team>/         what the observer knows of a team that is only observed (feed)
+//	<root>/seats/<team>/<member>/   a member of a team that Claude Code runs (claudeteam)
 //	<root>/trust.json               projects whose hooks may run (hook)
 //	<claude>/teams, <claude>/tasks  Claude Code's folders, for projections only (claudefs)
 //
@@ -62,6 +63,9 @@ func (h Home) teams() string { return filepath.Join(h.Root, "teams") }
 
 // Observation is the folder of what is known of an observed team, beside its journal.
 func (h Home) Observation(name string) string { return filepath.Join(h.Root, "observed", name) }
+
+// Seats is the folder of those who sit in teams that Claude Code runs.
+func (h Home) Seats() string { return filepath.Join(h.Root, "seats") }
 
 // Trust is the file that says which projects' hooks may run.
 func (h Home) Trust() string { return filepath.Join(h.Root, "trust.json") }

@@ -1,0 +1,241 @@
+package claudeteam
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cadre/internal/claudefs"
+	"cadre/internal/claudefs/native"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// Seat is what cadre keeps of a member while it is on the team, so that one that is killed is missed, and whoever is started under its name goes on for it.
+//
+//	<root>/<team>/<name>/seat.json    who sits there
+//	                     processes/   of its agent (proc)
+//	                     scratch/     of its agent's session
+//	              lead-key            of the lead's signatures, where one of the members was given it
+type Seat struct {
+	Procs *proc.Register // of the member's agent
+
+	team *native.Team
+	name string
+	dir  string
+	sits sitter
+	cut  bool
+}
+
+// sitter is what is known of who sits there.
+type sitter struct {
+	Lead     string `json:"lead"`               // session of the team's lead
+	Agent    string `json:"agent"`              // which agent it is
+	Session  string `json:"session,omitempty"`  // its own id of its session
+	Working  bool   `json:"working,omitempty"`  // a turn runs
+	JoinedAt int64  `json:"joinedAt,omitempty"` // of its entry on the roster, where it joined by hand
+}
+
+// standUp is how long whoever looks after somebody who was killed may sit there.
+const standUp = 2 * time.Second
+
+// Take sits a member down. root is the folder of all seats. What is left of one that was killed there is ended, and where it was the same agent in the same team
+// the new one is to go on with its session. Somebody who sits there already is a [team.Error] with code taken.
+func Take(ctx context.Context, root string, t *native.Team, name, agent string) (*Seat, error) {
+	if err := team.CheckName("member", name); err != nil {
+		return nil, err
+	}
+	c, err := t.Config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Seat{team: t, name: name, dir: filepath.Join(root, t.Name, name)}
+	if err := s.sit(ctx); err != nil {
+		return nil, err
+	}
+	s.sits = s.last()
+	if s.sits.Lead != c.LeadSessionID {
+		s.sits = sitter{Lead: c.LeadSessionID}
+	}
+	if s.sits.Agent != agent {
+		s.sits.Agent, s.sits.Session, s.sits.Working = agent, "", false
+	}
+	s.cut = s.sits.Working
+	if err := errors.Join(os.RemoveAll(s.Scratch()), s.save()); err != nil {
+		return nil, errors.Join(err, s.Procs.Close(ctx))
+	}
+	return s, nil
+}
+
+// sit opens the register, which only one process has.
+func (s *Seat) sit(ctx context.Context) error {
+	for until := time.Now().Add(standUp); ; {
+		_, err := proc.EndStrays(ctx, s.processes()) // which waits for a moment itself
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			s.Procs, err = proc.Open(s.processes())
+		}
+		switch {
+		case !errors.Is(err, proc.ErrHeld):
+			return err
+		case time.Now().After(until):
+			return &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a %s on team %s already; take another name", s.name, filepath.Base(filepath.Dir(s.dir)))}
+		}
+	}
+}
+
+func (s *Seat) processes() string { return filepath.Join(s.dir, "processes") }
+
+// Scratch is the path for the files of the agent's session.
+func (s *Seat) Scratch() string { return filepath.Join(s.dir, "scratch") }
+
+func (s *Seat) file() string { return filepath.Join(s.dir, "seat.json") }
+
+// last is who sat there before; the zero sitter for nobody.
+func (s *Seat) last() (who sitter) {
+	data, err := os.ReadFile(s.file())
+	if err != nil || json.Unmarshal(data, &who) != nil { // what is damaged is of no use to whoever comes next, and nothing hangs on it
+		return sitter{}
+	}
+	return who
+}
+
+func (s *Seat) save() error { return writeWhole(s.file(), s.sits) }
+
+func writeWhole(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err == nil {
+		err = os.WriteFile(path+".new", data, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	return err
+}
+
+// Join puts the member on the roster, by hand. The entry of one that was killed on this seat is its own.
+func (s *Seat) Join(ctx context.Context, m native.Member) error {
+	c, err := s.team.Config(ctx)
+	if err != nil {
+		return err
+	}
+	for _, there := range c.Members {
+		if there.Name == m.Name && there.JoinedAt == s.sits.JoinedAt && s.sits.JoinedAt != 0 {
+			if err := s.team.Leave(ctx, m.Name); err != nil {
+				return err
+			}
+		}
+	}
+	s.sits.JoinedAt = m.JoinedAt
+	if err := s.save(); err != nil {
+		return err
+	}
+	return s.team.Join(ctx, m)
+}
+
+// keep notes what whoever goes on for the member has to know.
+func (s *Seat) keep(session string, working bool) error {
+	if s.sits.Session == session && s.sits.Working == working {
+		return nil
+	}
+	s.sits.Session, s.sits.Working = session, working
+	return s.save()
+}
+
+// Leave frees the seat, when all is said.
+func (s *Seat) Leave(ctx context.Context) error {
+	os.Remove(s.file()) // first: nobody is missed any more
+	err := s.Procs.Close(ctx)
+	return errors.Join(err, s.remove())
+}
+
+// remove takes the folder away, and that of the team with the last of its seats.
+func (s *Seat) remove() error {
+	err := os.RemoveAll(s.dir)
+	all := filepath.Dir(s.dir)
+	if seats, _ := filepath.Glob(filepath.Join(all, "*", "*")); len(seats) == 0 {
+		err = errors.Join(err, os.RemoveAll(all))
+	}
+	return err
+}
+
+// leadKey is the file of the key, which holds for one process of the lead's.
+type leadKey struct {
+	Lead *claudefs.LeadProcess `json:"lead,omitempty"`
+	Key  string                `json:"key"`
+}
+
+// LeadKey is the key of the lead's signatures: the given one, which it keeps for those who join by hand, or one that was kept; nil where there is none.
+func (s *Seat) LeadKey(ctx context.Context, given string) (*native.LeadKey, error) {
+	c, err := s.team.Config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(filepath.Dir(s.dir), "lead-key")
+	if given != "" {
+		key, err := native.ParseLeadKey(given)
+		if err == nil {
+			err = writeWhole(path, leadKey{c.LeadProcess, given})
+		}
+		return key, err
+	}
+	var kept leadKey
+	data, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(data, &kept) != nil || kept.Lead == nil || c.LeadProcess == nil || *kept.Lead != *c.LeadProcess {
+		return nil, nil
+	}
+	return native.ParseLeadKey(kept.Key)
+}
+
+// Bury does for a member that was killed what it cannot do any more: it ends what is left of its agent and tells the lead, and one that joined by hand it takes
+// off the roster. Its seat stays for whoever is started under its name, and so does its mail. claude is Claude Code's folder, and again the command for that.
+func Bury(ctx context.Context, claude, root, teamName, name, again string) error {
+	t, gone := native.Open(claude, teamName)
+	if err := errors.Join(team.CheckName("team", teamName), team.CheckName("member", name)); err != nil {
+		return err
+	}
+	s := &Seat{team: t, name: name, dir: filepath.Join(root, teamName, name)}
+	if err := s.sit(ctx); err != nil {
+		if team.CodeOf(err) == team.Taken { // somebody goes on for it already
+			return nil
+		}
+		return err
+	}
+	defer s.Procs.Close(ctx)
+	s.sits = s.last()
+	if s.sits == (sitter{}) || team.CodeOf(gone) == team.NotFound { // all was said, or there is nobody to be told
+		return s.remove()
+	}
+	if gone != nil {
+		return gone
+	}
+	err := os.RemoveAll(s.Scratch())
+	c, damage := t.Config(ctx)
+	if damage != nil {
+		return errors.Join(err, damage)
+	}
+	var entry *native.Member
+	for i := range c.Members {
+		if c.Members[i].Name == name {
+			entry = &c.Members[i]
+		}
+	}
+	if entry == nil || s.sits.JoinedAt != 0 && entry.JoinedAt != s.sits.JoinedAt {
+		return err
+	}
+	words := fmt.Sprintf("%s was killed; nobody does its work now. What is sent to it waits for whoever goes on for it, with: %s", name, again)
+	if s.sits.JoinedAt != 0 {
+		words = fmt.Sprintf("%s was killed and is off the team; nobody does its work now. It comes back with: %s", name, again)
+	}
+	lead := stateOf(c, nil, self{name: name}).Team().Lead
+	idle := &native.Idle{From: name, Timestamp: native.Stamp(time.Now()), Reason: "failed", Failure: words, Result: words}
+	err = errors.Join(err, t.Send(ctx, lead, native.Entry{From: name, Text: native.Text(idle), Color: entry.Color}))
+	if s.sits.JoinedAt != 0 {
+		return errors.Join(err, t.Leave(ctx, name))
+	}
+	return errors.Join(err, t.SetActive(ctx, name, false))
+}
