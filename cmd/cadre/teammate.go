@@ -169,6 +169,9 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	for _, name := range ofClaudeCode {
 		os.Unsetenv(name)
 	}
+	if err := claudeteam.Sweep(ctx, a.home.Claude, a.home.Seats()); err != nil {
+		a.note(err.Error()) // it is others' that stays
+	}
 	seat, err := claudeteam.Take(ctx, a.home.Seats(), t, s.name, choice.Agent)
 	if err != nil {
 		return err

@@ -499,6 +499,9 @@ func (m *member) end(why error) {
 		m.report(ctx, &native.Idle{Reason: "failed", Failure: m.o.Name + " has left: " + why.Error()})
 	}
 	m.leave()
+	if m.o.Seat != nil {
+		m.o.Seat.done()
+	}
 }
 
 // close ends the session.

@@ -146,9 +146,12 @@ func (s *Seat) keep(session string, working bool) error {
 	return s.save()
 }
 
-// Leave frees the seat, when all is said.
+// done notes that all is said: whoever is killed from now on, such as by the lead that closes its pane, is not missed.
+func (s *Seat) done() { os.Remove(s.file()) }
+
+// Leave frees the seat.
 func (s *Seat) Leave(ctx context.Context) error {
-	os.Remove(s.file()) // first: nobody is missed any more
+	s.done()
 	err := s.Procs.Close(ctx)
 	return errors.Join(err, s.remove())
 }
@@ -159,6 +162,25 @@ func (s *Seat) remove() error {
 	all := filepath.Dir(s.dir)
 	if seats, _ := filepath.Glob(filepath.Join(all, "*", "*")); len(seats) == 0 {
 		err = errors.Join(err, os.RemoveAll(all))
+	}
+	return err
+}
+
+// Sweep removes the seats of teams that are over, of which nobody came back to say so. claude is Claude Code's folder.
+func Sweep(ctx context.Context, claude, root string) error {
+	seats, err := filepath.Glob(filepath.Join(root, "*", "*", "processes"))
+	for _, processes := range seats {
+		s := &Seat{dir: filepath.Dir(processes)}
+		if _, there := native.Open(claude, filepath.Base(filepath.Dir(s.dir))); team.CodeOf(there) != team.NotFound {
+			continue
+		}
+		_, held := proc.EndStrays(ctx, processes)
+		if held == nil {
+			held = proc.Remove(processes)
+		}
+		if held == nil {
+			err = errors.Join(err, s.remove())
+		}
 	}
 	return err
 }

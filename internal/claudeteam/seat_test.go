@@ -125,6 +125,36 @@ func TestSeat(t *testing.T) {
 	}
 }
 
+// Whoever was killed with its leash is not there any more when its team is over: the next one that sits down anywhere takes its seat away, and no other.
+func TestSweep(t *testing.T) {
+	s := newStage(t, "ann")
+	seat := s.take("claude")
+	sweep := func() bool {
+		t.Helper()
+		if err := Sweep(s.ctx, s.claude, seats(s.claude)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := os.Stat(seat.file())
+		return err != nil
+	}
+	if seat.Procs.Close(s.ctx); sweep() {
+		t.Error("its team is there, and its seat is not")
+	}
+	again := s.take("claude")
+	if err := s.team.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if sweep() {
+		t.Error("the seat is taken from under somebody")
+	}
+	if again.Procs.Close(s.ctx); !sweep() {
+		t.Error("the seat is still there")
+	}
+	if left, _ := filepath.Glob(filepath.Join(seats(s.claude), "*")); len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
+}
+
 // One that joined by hand and is killed is off the roster, so that nobody writes to it, and comes back under its name; where it was not missed, too. A name that
 // somebody else has it does not get.
 func TestKilledAfterJoining(t *testing.T) {
