@@ -40,9 +40,9 @@ func (o *Observer) leads(session, source string) bool {
 const anySource = "*"
 
 // joins reports whether a teammate's doings are the observed team's. A teammate that names its team shows that there is one.
-func (o *Observer) joins(by speaker, at stamp) bool {
+func (o *Observer) joins(by speaker, at stamp, source string) bool {
 	if o.here() {
-		if !o.called(by.Team) || o.epoch.Before > 0 && at.before(o.epoch.Founded) { // of the team before
+		if o.older(at, source) || !o.called(by.Team) {
 			return false
 		}
 	} else {
@@ -164,12 +164,31 @@ func (o *Observer) ended(id string, at stamp, reason string) {
 }
 
 // waits reports whether a teammate's doings wait until more is known: whose it is, or of a team whose beginning was not read yet.
-func (o *Observer) waits(by speaker) bool { return by.Team == "" && !o.here() || o.strange(by) }
+func (o *Observer) waits(by speaker, at stamp, source string) bool {
+	return by.Team == "" && !o.here() || o.strange(by) && !o.older(at, source)
+}
 
 // strange reports whether a teammate is of another team than the one that is observed, which may begin after it.
 func (o *Observer) strange(by speaker) bool {
-	_, past := o.epoch.Gone[by.Team]
-	return o.here() && o.options.Of == "" && by.Team != "" && o.epoch.Name != "" && by.Team != o.epoch.Name && !past
+	e := &o.epoch
+	_, past := e.Gone[by.Team]
+	switch {
+	case !o.here() || past:
+		return false
+	case by.Team == "":
+		return by.Side && by.Session != "" && e.LeadSession != "" && !o.leads(by.Session, "")
+	}
+	return o.options.Of == "" && e.Name != "" && by.Team != e.Name // none but one is waited for
+}
+
+// older reports whether that was before the team began, by clocks that can be compared.
+func (o *Observer) older(at stamp, source string) bool {
+	return at.before(o.epoch.Founded) && (o.epoch.Before > 0 || o.timed(source) && o.timed(o.epoch.LeadSource))
+}
+
+func (o *Observer) timed(source string) bool {
+	src := o.sources[source]
+	return src != nil && src.Timed
 }
 
 // hold keeps a fact until more is known. Where there are too many, those of other teams go first; any other is a loss.

@@ -18,7 +18,7 @@ var timestamps = regexp.MustCompile(`"timestamp\\?":\\?"([^"\\]+)`)
 
 // later is a recording as if another team had done the same, so much later, in sessions of its own.
 func later(lines [][]byte, by time.Duration) [][]byte {
-	another := strings.NewReplacer("b1a8c647", "c2b9d758", "e49217a6", "f5a32807", "1004d5cb", "2115e6dc", "toolu_", "toolu_2", `"uuid":"`, `"uuid":"2-`, `"parentUuid":"`, `"parentUuid":"2-`)
+	another := strings.NewReplacer("b1a8c647", "c2b9d758", "e49217a6", "f5a32807", "1004d5cb", "2115e6dc", "0963947b", "1a74a58c", `"agentId":"a`, `"agentId":"b`, "toolu_", "toolu_2", `"uuid":"`, `"uuid":"2-`, `"parentUuid":"`, `"parentUuid":"2-`)
 	var all [][]byte
 	for _, line := range lines {
 		one := timestamps.ReplaceAllStringFunc(string(line), func(field string) string {
@@ -84,6 +84,37 @@ func TestTeamThatBeganLast(t *testing.T) {
 		}
 		if got := w.view(); got != want {
 			t.Fatalf("observed is\n%s\nthe later team alone is\n%s", got, want)
+		}
+	})
+}
+
+// TestTeamsOfOneName: teammates in the lead's process write transcripts without a name or a team. Those of a team that had the same members, with the same prompts, are not
+// taken for this one's, whichever are read first: they are older than it.
+func TestTeamsOfOneName(t *testing.T) {
+	inputs := recordings["2.1.47 lead and teammate"]
+	lead, alice := clip(recorded(t, inputs[0].file), `"text":"ops done"`), recorded(t, inputs[1].file)
+	files := map[string][][]byte{"old lead": lead, "old alice": alice, "new lead": later(lead, time.Hour), "new alice": later(alice, time.Hour)}
+	alone := watch()
+	for _, name := range []string{"new lead", "new alice"} {
+		for _, line := range files[name] {
+			alone.see(name, line)
+		}
+	}
+	if s := alone.State(); s == nil || s.Tasks[0].Status != "completed" || len(alone.messages) == 0 {
+		t.Fatalf("the new team alone is %s", alone.view())
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		w := watch()
+		for _, name := range rapid.Permutation(sortedKeys(files)).Draw(t, "order") {
+			for _, line := range files[name] {
+				w.see(name, line)
+			}
+		}
+		if got, want := w.view(), alone.view(); got != want {
+			t.Fatalf("observed is\n%s\nthe new team alone is\n%s", got, want)
+		}
+		if c := w.Counts(); c.Held != 0 {
+			t.Fatalf("%d doings of the old team are held", c.Held)
 		}
 	})
 }

@@ -29,10 +29,10 @@ func (o *Observer) fact(f fact) {
 	case by.Agent != "" && by.Member == "":
 		o.hold(f)
 		return
-	case by.Member != "" && o.waits(*by):
+	case by.Member != "" && o.waits(*by, f.Result.At, f.Call.Source):
 		o.hold(f)
 		return
-	case by.Member != "" && !o.joins(*by, f.Result.At):
+	case by.Member != "" && !o.joins(*by, f.Result.At, f.Call.Source):
 		return
 	}
 	if o.s != nil && o.s.Remembers(f.Call.ID) { // it was journaled, and what was saved beside the journal is older

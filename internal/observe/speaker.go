@@ -6,6 +6,7 @@ type speaker struct {
 	Agent   string `json:"agent,omitempty"`  // of a nameless side transcript
 	Member  string `json:"member,omitempty"` // a teammate with a name; "" for the session itself
 	Team    string `json:"team,omitempty"`   // the teammate's team, where the line says it
+	Side    bool   `json:"side,omitempty"`   // it works within the session: that is its lead's
 }
 
 // source is one input: a stream or a file.
@@ -74,7 +75,7 @@ const (
 
 // speakerOf finds out who wrote a line.
 func (o *Observer) speakerOf(src *source, m *message) speaker {
-	s := speaker{Session: m.Session, Team: first(m.Team, src.Team), Member: first(m.Member, src.Member)}
+	s := speaker{Session: m.Session, Side: m.Side, Team: first(m.Team, src.Team), Member: first(m.Member, src.Member)}
 	switch one := o.sessions[m.Session]; {
 	case m.Member != "" && m.Session != "" && !m.Side:
 		one = o.session(m.Session)

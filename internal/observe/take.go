@@ -211,10 +211,10 @@ func (o *Observer) letters(m *mailLine) {
 		by.Member = o.sideMember(by.Agent)
 	}
 	switch {
-	case by.Agent != "" && by.Member == "", by.Member != "" && o.waits(by):
+	case by.Agent != "" && by.Member == "", by.Member != "" && o.waits(by, at, name):
 		o.hold(fact{Mail: m})
 		return
-	case by.Member == "" && !o.leads(by.Session, name), by.Member != "" && !o.joins(by, at):
+	case by.Member == "" && !o.leads(by.Session, name), by.Member != "" && !o.joins(by, at, name):
 		return
 	}
 	if m.UUID != "" {
