@@ -266,7 +266,7 @@ func (o *observation) keep(ctx context.Context, w *feed.Watch) (err error) {
 		return err
 	}
 	if w.Book, err = feed.OpenBook(ctx, o.home, o.asTeam, o.note); err != nil {
-		return errors.Join(err, w.Kept.Close())
+		return errors.Join(err, w.Kept.Discard())
 	}
 	return nil
 }

@@ -69,6 +69,14 @@ func (k *Kept) Close() error {
 	return errors.Join(err, k.lock.Unlock())
 }
 
+// Discard lets go of a folder in which nothing was kept, and takes it away; one with anything in it stays.
+func (k *Kept) Discard() error {
+	if entries, err := os.ReadDir(k.dir); err == nil && len(entries) == 1 {
+		_ = os.RemoveAll(k.dir)
+	}
+	return k.Close()
+}
+
 // The kinds of entries.
 const (
 	lineEntry      = "line"
