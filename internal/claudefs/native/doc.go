@@ -11,7 +11,7 @@
 //	             inboxes/<member>.json   what waits for a member, in order    under <member>.json.lock
 //	tasks/<team>/<id>.json               a task                               under <id>.json.lock
 //	             .highwatermark          the highest id that was ever deleted
-//	             .lock                   empty                                .lock.lock, while an id is given
+//	             .lock                   empty                                .lock.lock, while an id is given or deleted
 //
 // A lock is a folder: mkdir takes it and rmdir lets go of it.
 //

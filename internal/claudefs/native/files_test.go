@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cadre/internal/claudefs"
 	"cadre/internal/team"
@@ -199,6 +201,16 @@ func TestTaskIDs(t *testing.T) {
 	if err != nil || len(tasks) != 2 || len(tasks[0].Blocks)+len(tasks[0].BlockedBy)+len(tasks[1].BlockedBy) != 0 {
 		t.Errorf("left are %+v, %v", tasks, err)
 	}
+	giving, err := lockFile(ctx, filepath.Join(tm.tasks, ".lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	if err := tm.DeleteTask(short, "2"); err == nil || content(t, tm.task("2")) == "" {
+		t.Errorf("while somebody is given an id another one is noted as the highest: %v", err)
+	}
+	cancel()
+	giving.unlock()
 	if id, err := tm.CreateTask(ctx, Task{Subject: "s", Status: "pending"}); err != nil || id != "4" {
 		t.Errorf("the next is %s, %v", id, err)
 	}

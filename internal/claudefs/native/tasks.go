@@ -224,6 +224,11 @@ func (t *Team) removeTask(ctx context.Context, id string) error {
 		return err
 	}
 	defer lock.unlock()
+	ids, err := lockFile(ctx, filepath.Join(t.tasks, ".lock")) // so that the highest that is noted stays the highest
+	if err != nil {
+		return err
+	}
+	defer ids.unlock()
 	most, err := t.highest()
 	if err != nil {
 		return err
@@ -231,7 +236,7 @@ func (t *Team) removeTask(ctx context.Context, id string) error {
 	if _, err := os.Stat(t.task(id)); errors.Is(err, fs.ErrNotExist) {
 		return t.noTask(id)
 	}
-	if err := lock.sure(); err != nil {
+	if err := errors.Join(lock.sure(), ids.sure()); err != nil {
 		return err
 	}
 	// The id first: a process that dies in between has deleted nothing, and loses nothing.
