@@ -294,11 +294,16 @@ func (d *desk) send(ctx context.Context, m *team.Message, id func(string) string
 	case team.TypeMessage:
 		return d.post(ctx, m.To, m.Body)
 	case team.TypeBroadcast:
+		var missed []string
 		var errs []error
 		for _, to := range m.Recipients {
-			errs = append(errs, d.post(ctx, to, m.Body))
+			if err := d.post(ctx, to, m.Body); err != nil {
+				missed, errs = append(missed, to), append(errs, err)
+			}
 		}
-		return errors.Join(errs...)
+		if len(missed) > 0 {
+			return fmt.Errorf("it is sent, but not to %s; do not send it to the others again: %w", strings.Join(missed, ", "), errors.Join(errs...))
+		}
 	case team.TypeTaskAssignment:
 		task := id(m.Ref)
 		if m.To == d.self.name {

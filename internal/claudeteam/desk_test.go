@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -142,6 +143,16 @@ func TestDeskWrites(t *testing.T) {
 	}
 	if mail, _ := s.team.Inbox(s.ctx, "ann"); len(mail) != 0 {
 		t.Errorf("ann wrote to itself: %+v", mail)
+	}
+	bobs := filepath.Join(s.claude, "teams", "demo", "inboxes", "bob.json")
+	if err := os.WriteFile(bobs, []byte("[{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Do(s.ctx, &team.Broadcast{Body: "and this"}); err == nil || !strings.Contains(err.Error(), "not to bob; do not send it to the others again") {
+		t.Errorf("whom it misses it says in: %v", err)
+	}
+	if mail, err := s.team.Waiting(s.ctx, native.Lead); err != nil || mail[len(mail)-1].Text != "and this" {
+		t.Errorf("the lead has %+v, %v", mail, err)
 	}
 	for _, c := range []struct {
 		body team.Body
