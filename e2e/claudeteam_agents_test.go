@@ -223,7 +223,7 @@ func (l *lodge) adopt() *process {
 }
 
 // TestClaudeLeadsOthers: behind one name is a shell that runs the commands of tasks, behind another a Claude Code of ours. They write to each other's lead and to
-// each other, what one may not do by itself is asked at the lead's screen, and a person types into a pane.
+// each other, what one may not do by itself is asked at the lead's screen, and a person types into a pane. One that is killed there is missed.
 func TestClaudeLeadsOthers(t *testing.T) {
 	t.Parallel()
 	l := newLodge(t, "claude", func(r *agenttest.Request) agenttest.Turn {
@@ -264,6 +264,12 @@ func TestClaudeLeadsOthers(t *testing.T) {
 	l.screen.do("send-keys", "-t", "%2", "-l", "typed by a person")
 	l.screen.do("send-keys", "-t", "%2", "Enter")
 	lead("I heard the person.")
+	ann := l.pids("--agent-name ann")
+	if len(ann) != 1 {
+		t.Fatalf("ann is %v", ann)
+	}
+	syscall.Kill(ann[0], syscall.SIGKILL)
+	lead("ann was killed")
 }
 
 // TestJoin: an agent joins a team of a Claude Code's that runs, is written to by its lead and answers, makes a task of the list, and leaves. One that is killed is missed,
