@@ -112,7 +112,7 @@ func (a Agent) Probe(ctx context.Context) agent.Probe {
 	if _, err := proc.Find("tmux"); err != nil {
 		return agent.Probe{Missing: "tmux is not installed, in whose terminals it sits"}
 	}
-	return agent.Look(ctx, a.program(), []string{"permissions", "a terminal for a person", "tokens"}, "not installed; install Claude Code, and log in once by starting claude")
+	return agent.Look(ctx, a.program(), []string{"mail while it works", "permissions", "resumes", "a terminal for a person", "tokens"}, "not installed; install Claude Code, and log in once by starting claude")
 }
 
 // commandLine is the program and its arguments.
