@@ -88,7 +88,10 @@ func (w *work) View(see func(*team.State)) {
 
 func (w *work) Read(_ context.Context, after int64) iter.Seq2[*team.Record, error] {
 	return func(yield func(*team.Record, error) bool) {
-		for _, r := range w.records[after:] { // they are only ever added to
+		w.mu.RLock()
+		records := w.records[after:] // they are only ever added to
+		w.mu.RUnlock()
+		for _, r := range records {
 			if !yield(r, nil) {
 				return
 			}

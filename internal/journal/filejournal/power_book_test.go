@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
@@ -25,8 +26,9 @@ func last(ids []string) string {
 	return ids[len(ids)-1]
 }
 
-// book holds what processes were told, and so what a journal has to keep.
+// book holds what processes were told, and so what a journal has to keep. They are told one at a time, but when the power is off: then all come to their end at once.
 type book struct {
+	mu       sync.Mutex
 	tried    map[string]bool
 	refused  map[string]bool // told that nothing was written
 	kept     []string        // told that the record is durable, by seq; whatever comes before one is durable too
@@ -36,18 +38,55 @@ type book struct {
 
 func newBook() *book { return &book{tried: map[string]bool{"next": true}, refused: map[string]bool{}} }
 
+// try notes that somebody is about to write a record.
+func (b *book) try(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tried[id] = true
+}
+
+// refuse notes that its writer was told that nothing was written.
+func (b *book) refuse(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refused[id] = true
+}
+
+// acknowledged is how many records were said to be durable, and through which the newest snapshot is that was.
+func (b *book) acknowledged() (records int, snapshot int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.kept), b.snapshot
+}
+
+// keepSnapshot notes that the snapshot after these records is durable, and they with it.
+func (b *book) keepSnapshot(ids []string) error {
+	b.mu.Lock()
+	b.snapshot = max(b.snapshot, int64(len(ids)))
+	b.mu.Unlock()
+	return b.keep(ids)
+}
+
 // keep notes that a record and all before it are durable.
 func (b *book) keep(ids []string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	n := min(len(ids), len(b.kept))
 	if !slices.Equal(ids[:n], b.kept[:n]) {
 		return fmt.Errorf("%q were said to be durable, and before that %q", ids, b.kept)
 	}
 	b.kept = append(b.kept, ids[n:]...)
-	return b.show(ids)
+	return b.look(ids)
 }
 
 // show notes what somebody was shown of the history from its start.
 func (b *book) show(ids []string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.look(ids)
+}
+
+func (b *book) look(ids []string) error {
 	n := min(len(ids), len(b.shown))
 	if !slices.Equal(ids[:n], b.shown[:n]) {
 		return fmt.Errorf("somebody is shown %q, and somebody else was shown %q", ids, b.shown)
@@ -58,6 +97,8 @@ func (b *book) show(ids []string) error {
 
 // next checks a record against what came before it.
 func (b *book) next(before []string, r journal.Record) (id string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	id, rest, _ := strings.Cut(strings.Trim(string(r.Data), `"`), " ")
 	after, _, ok := strings.Cut(rest, " ")
 	switch {
@@ -85,7 +126,7 @@ func state(ids []string) []byte {
 // read reads a journal, from the start or from its snapshot, and checks it against the book.
 func (b *book) read(j *filejournal.Journal, fromSnapshot bool) (ids []string, err error) {
 	ctx := context.Background()
-	saved := b.snapshot
+	_, saved := b.acknowledged()
 	s, err := j.Snapshot(ctx)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -26,7 +27,9 @@ type history struct {
 	lie     lie
 	losses  int  // that are tried after each change of the disk
 	keepLog bool // of what happened
-	log     []string
+
+	mu  sync.Mutex // guards log, wrong and at: when the power is off all processes come to their end at once
+	log []string
 
 	opts   filejournal.Options // of every process
 	faults bool                // operations may fail
@@ -102,7 +105,7 @@ func (h *history) run(t *testing.T) {
 // haunt has the journal begin with what a loss of power may have left: not the first record, which nobody was told of, and the second, which
 // was written with it.
 func (h *history) haunt(at int64) {
-	h.book.tried["ghost"] = true
+	h.book.try("ghost")
 	f, err := h.disk.Process("ghost").Open(filepath.Join(teamDir, "journal", filejournal.SegmentName(1)), os.O_RDWR)
 	if err == nil {
 		_, err = f.WriteAt(filejournal.AppendRecord(nil, 2, entry("ghost", []string{"lost"}, 0)), at+sectorSize)
@@ -112,13 +115,23 @@ func (h *history) haunt(at int64) {
 }
 
 func (h *history) fail(err error) {
-	if h.wrong == nil && err != nil {
+	if err == nil {
+		return
+	}
+	h.mu.Lock()
+	first := h.wrong == nil
+	if first {
 		h.wrong, h.at = err, fmt.Sprintf("step %d", h.steps)
+	}
+	h.mu.Unlock()
+	if first {
 		h.note("WRONG: %v", err)
 	}
 }
 
 func (h *history) note(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.keepLog {
 		h.log = append(h.log, fmt.Sprintf(format, args...))
 	}
@@ -356,7 +369,7 @@ func (a *actor) run() {
 func (a *actor) decide(size int) ([]byte, error) {
 	a.n++
 	id := fmt.Sprintf("%s.%d", a.process.Name, a.n)
-	a.h.book.tried[id] = true
+	a.h.book.try(id)
 	if size == fullSector {
 		size = sectorSize - len(filejournal.AppendRecord(nil, int64(len(a.ids)+1), entry(id, a.ids, 0)))
 	}
@@ -390,13 +403,13 @@ func (a *actor) append(decide func() ([]byte, error)) bool {
 		}
 		a.h.fail(a.h.book.keep(a.ids))
 	case !errors.Is(err, journal.ErrUncertain) && a.process.Alive() == nil:
-		a.h.book.refused[id] = true
+		a.h.book.refuse(id)
 	}
 	return a.check("append", err)
 }
 
 func (a *actor) read(fromSnapshot bool) bool {
-	least := len(a.h.book.kept)
+	least, _ := a.h.book.acknowledged()
 	ids, err := a.h.book.read(a.j, fromSnapshot)
 	if err == nil && len(ids) < least {
 		a.h.fail(fmt.Errorf("%s read %d records, and %d were acknowledged before", a.process.Name, len(ids), least))
@@ -410,8 +423,7 @@ func (a *actor) save() bool {
 	ids := a.ids
 	err := a.j.SaveSnapshot(context.Background(), func() (int64, []byte) { return int64(len(ids)), state(ids) })
 	if err == nil && a.saved {
-		a.h.book.snapshot = max(a.h.book.snapshot, int64(len(ids)))
-		a.h.fail(a.h.book.keep(ids))
+		a.h.fail(a.h.book.keepSnapshot(ids))
 	}
 	return a.check("save a snapshot", err)
 }
