@@ -17,8 +17,9 @@ type epoch struct {
 	LeadSession string           `json:"leadSession,omitempty"`
 	LeadSource  string           `json:"leadSource,omitempty"`
 	Founded     stamp            `json:"founded"`
-	Gone        map[string]stamp `json:"gone,omitempty"`   // teams that are not observed any more, and since when
-	Before      int              `json:"before,omitempty"` // how many teams were observed before this one
+	Created     team.Time        `json:"created,omitempty"` // as its config.json says, where that was read: a team that is made anew under the same name has another
+	Gone        map[string]stamp `json:"gone,omitempty"`    // teams that are not observed any more, and since when
+	Before      int              `json:"before,omitempty"`  // how many teams were observed before this one
 }
 
 // leads reports whether the session leads the team: it made it, or has had it from its start, or comes from where that one came from.
@@ -36,13 +37,20 @@ func (o *Observer) leads(session, source string) bool {
 	return e.LeadSource != "" && e.LeadSource == source
 }
 
+// precedes reports whether that was before the team was made: its lead had a list of its own then, or another team of that name. A session that has its team from
+// its start had no other.
+func (o *Observer) precedes(at stamp) bool {
+	e := &o.epoch
+	return o.here() && at.At < e.Created && e.Name != implicit(e.LeadSession)
+}
+
 // anySource leads a team that was read back and whose lead's session is not known.
 const anySource = "*"
 
 // joins reports whether a teammate's doings are the observed team's. A teammate that names its team shows that there is one.
 func (o *Observer) joins(by speaker, at stamp, source string) bool {
 	if o.here() {
-		if o.older(at, source) || !o.called(by.Team) {
+		if o.older(at, source) || o.precedes(at) || !o.called(by.Team) {
 			return false
 		}
 	} else {
@@ -128,6 +136,18 @@ func (o *Observer) succeeds(name, session string, at stamp) bool {
 		return false
 	}
 	return e.Founded.before(at)
+}
+
+// madeAnew reports whether a config.json of the observed team's name is of another team, which was made when that one was gone, while nobody looked.
+func (o *Observer) madeAnew(name, session string, created team.Time) bool {
+	e := &o.epoch
+	switch {
+	case name != e.Name, created == 0, name == implicit(session):
+		return false
+	case e.Created != 0:
+		return e.Created != created
+	}
+	return e.LeadSession != "" && e.LeadSession != session && e.Founded.At < created
 }
 
 // past takes note of a team that began before the one that is observed.

@@ -127,11 +127,10 @@ func (o *Observer) takeConfig(n *FileNote, at stamp) {
 		return
 	}
 	created := stamp{At: c.CreatedAt}
-	switch {
-	case !o.here():
-		if !o.wanted(n.Team, created) { // or what is left of one that is over
-			return
-		}
+	switch anew := o.madeAnew(n.Team, c.LeadSession, c.CreatedAt); {
+	case !o.here() && !anew && !o.wanted(n.Team, created): // another one, or what is left of one that is over
+		return
+	case !o.here(), anew:
 		for _, m := range c.Members {
 			if m.AgentID == c.LeadID && m.Name != "" {
 				o.options.Lead = m.Name
@@ -146,6 +145,7 @@ func (o *Observer) takeConfig(n *FileNote, at stamp) {
 	case o.epoch.LeadSession == "" && c.LeadSession != "":
 		o.led(c.LeadSession, "", created)
 	}
+	o.epoch.Created = c.CreatedAt
 	listed := map[string]bool{}
 	for _, m := range c.Members {
 		listed[m.Name] = true

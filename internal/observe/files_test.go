@@ -145,6 +145,57 @@ func TestLeftOverFiles(t *testing.T) {
 	}
 }
 
+// A team that was deleted and made again under its name while nobody looked is another one, also by a clock that was set back; a session that has its team from its
+// start keeps it, whenever its files are written.
+func TestTeamMadeAnew(t *testing.T) {
+	const t0 = team.Time(epochMillis)
+	for _, created := range []team.Time{t0 + 1000, t0 - 1000} {
+		s := play(t)
+		s.note("fx", t0, rosterFile("fx", t0, map[string]team.Time{"alice": t0 + 1}))
+		s.note("fx", t0, obj{"task": obj{"id": "1", "subject": "old", "status": "in_progress", "owner": "alice"}})
+		s.note("fx", t0, obj{"to": "alice", "key": "k", "entry": obj{"from": "team-lead", "text": "hello"}})
+		first := s.Team()
+		s.note("fx", t0+1001, rosterFile("fx", created, map[string]team.Time{"alice": created + 1}))
+		s.want("fx/lead alice:active")
+		if s.Team().Team().ID == first.Team().ID || first.Exists() || s.Team().MessageSeq() != 0 {
+			t.Errorf("the new team goes on with the old one, %s", first.Team().ID)
+		}
+		s.note("fx", t0+1002, obj{"gone": true})
+		s.want("null")
+		s.note("fx", t0+1003, rosterFile("fx", created-500, nil))
+		s.want("fx/lead")
+		if got := strings.Count(" "+s.names(), " created"); got != 3 {
+			t.Errorf("%d teams were created: %s", got, s.names())
+		}
+	}
+	s := play(t)
+	s.note("session-11112222", t0, rosterFile("session-11112222", t0, nil))
+	s.note("session-11112222", t0, obj{"task": obj{"id": "1", "subject": "A", "status": "pending"}})
+	s.note("session-11112222", t0+1001, rosterFile("session-11112222", t0+1000, nil))
+	s.want("session-11112222/lead #1:pending")
+}
+
+// What the lead's session did before the team was made is no part of it: it had a list of its own, or an earlier team of that name, whose end is not this one's.
+func TestBeforeTheTeamOfFiles(t *testing.T) {
+	const t0 = team.Time(epochMillis)
+	s := play(t)
+	s.note("fx", t0+5000, rosterFile("fx", t0+4000, map[string]team.Time{"bob": t0 + 4001}))
+	s.note("fx", t0+5000, obj{"task": obj{"id": "1", "subject": "new", "status": "pending"}})
+	s.task("7", "its own")
+	s.createTeam("fx")
+	s.spawn("alice")
+	s.task("2", "of the earlier team")
+	s.as("alice", "second", "fx", "alice")
+	s.use("u", "TaskUpdate", obj{"taskId": "1", "status": "completed"})
+	s.answer("u", obj{"success": true}, "")
+	s.as("lead", "11112222-3333", "", "")
+	s.do("TeamDelete", obj{}, obj{"success": true, "team_name": "fx"})
+	s.want("fx/lead bob:active #1:pending")
+	s.now = t0 + 6000
+	s.task("3", "C")
+	s.want("fx/lead bob:active #1:pending #3:pending")
+}
+
 // One team is observed where several are shown: by its name, whoever comes first.
 func TestOneTeamOfSeveral(t *testing.T) {
 	const t0 = team.Time(epochMillis)

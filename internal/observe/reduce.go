@@ -49,7 +49,7 @@ func (o *Observer) fact(f fact) {
 		}
 	}
 	b := o.session(by.Session).Board
-	inTeam := by.Member != "" || o.leads(by.Session, f.Call.Source)
+	inTeam := by.Member != "" || o.leads(by.Session, f.Call.Source) && !o.precedes(f.Result.At)
 	if inTeam {
 		b = o.board
 	}
@@ -133,6 +133,9 @@ func (o *Observer) spawned(f *fact, out *outcome) {
 	case own && o.wanted(of, f.Result.At) && (!o.here() || o.succeeds(of, f.Call.By.Session, f.Result.At)):
 		o.found(of, f.Call.By.Session, f.Call.Source, f.Result.At, "")
 	case o.here() && o.leads(f.Call.By.Session, f.Call.Source):
+		if o.precedes(f.Result.At) {
+			return
+		}
 		if !o.called(of) {
 			o.warn("%s was spawned into %s, and %s is observed", name, of, o.epoch.Name)
 			return

@@ -214,7 +214,7 @@ func (o *Observer) letters(m *mailLine) {
 	case by.Agent != "" && by.Member == "", by.Member != "" && o.waits(by, at, name):
 		o.hold(fact{Mail: m})
 		return
-	case by.Member == "" && !o.leads(by.Session, name), by.Member != "" && !o.joins(by, at, name):
+	case by.Member == "" && (!o.leads(by.Session, name) || o.precedes(at)), by.Member != "" && !o.joins(by, at, name):
 		return
 	}
 	if m.UUID != "" {

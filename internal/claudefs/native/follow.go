@@ -23,7 +23,7 @@ type Change interface{ change() }
 
 // The changes of a team. What is there at the beginning comes first, as if it had just been made.
 type (
-	// TeamSeen says that the team is there.
+	// TeamSeen says that the team is there. It is said again, and then everything else, when it was made anew under its name between two looks.
 	TeamSeen struct{ Config claudefs.Config }
 	// TeamGone says that it is not any more: its config.json went.
 	TeamGone struct{}
@@ -110,6 +110,7 @@ type follower struct {
 	team    *Team
 	files   map[string]*file
 	seen    bool
+	created int64 // the team, as its config says
 	members []Member
 	tasks   map[string]Task
 	ids     []string        // of the tasks that have a file, also one that cannot be read
@@ -121,6 +122,7 @@ type follower struct {
 	said  []Change
 	again map[string]bool // files that are to be looked at soon, whatever the system says
 	whole bool            // that all was told was said
+	anew  bool            // the team is another one than at the last look: everything is to be looked at
 	over  bool
 }
 
@@ -158,7 +160,8 @@ func (f *follower) look(files []string, everything bool) {
 	if f.over {
 		return
 	}
-	if everything || slices.Contains(files, f.team.tasks) {
+	if everything || f.anew || slices.Contains(files, f.team.tasks) {
+		f.anew = false
 		f.list()
 		f.mail()
 	} else {
@@ -240,8 +243,13 @@ func (f *follower) roster() {
 	case err != nil || !news:
 		return
 	}
+	if f.seen && f.created != c.CreatedAt {
+		said := f.said
+		*f = *newFollower(f.team)
+		f.said, f.anew = said, true
+	}
 	if !f.seen {
-		f.seen = true
+		f.seen, f.created = true, c.CreatedAt
 		f.say(&TeamSeen{c})
 	}
 	for _, before := range f.members {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cadre/internal/claudefs"
 )
 
 // versions of which there is a recording: every change of the files of a real team, in testdata/claude-<version>.jsonl.
@@ -314,6 +316,44 @@ func TestSweeping(t *testing.T) {
 	if words := said(); !slices.Equal(words, []string{"TasksSwept"}) {
 		t.Errorf("in the end it tells %v", words)
 	}
+}
+
+// TestMadeAnew: a team that was removed and made again between two looks is told anew with everything, however alike its files are.
+func TestMadeAnew(t *testing.T) {
+	claude := t.TempDir()
+	found := func(created int64) *Team {
+		tm, err := Found(claude, claudefs.Config{Name: "fx", CreatedAt: created, Members: []Member{{Name: "ann"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tm.CreateTask(soon(t), Task{Subject: "s", Status: "pending"}); err != nil {
+			t.Fatal(err)
+		}
+		return tm
+	}
+	tm := found(1)
+	f := newFollower(tm)
+	told := func() {
+		t.Helper()
+		f.said = nil
+		f.look([]string{tm.config()}, false)
+		v := newView()
+		for _, c := range f.said {
+			if err := v.take(c); err != nil {
+				t.Error(err)
+			}
+		}
+		if v.check(t, tm); !v.seen || !v.whole || v.gone || len(v.tasks) != 1 {
+			t.Errorf("told is %+v", v)
+		}
+	}
+	f.anew = true // as at its first look, at everything
+	told()
+	if err := tm.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	found(2)
+	told()
 }
 
 // TestFollow: a follower that is there before the team sees it come, tells each change within milliseconds, tells of damage once, and ends with the team.
