@@ -15,7 +15,7 @@ type FileNote struct {
 	Type string    `json:"type"` // [FileNoteType]; the first field, by which it is told from other lines
 	Team string    `json:"team"`
 	At   team.Time `json:"at"` // when the files were so
-	N    int64     `json:"n"`  // counts the notes of one follower: no two are alike, and one that comes again is known
+	N    int64     `json:"n"`  // counts the notes of one follower: no two are alike, and one that comes again is known; 0 for that the team is not there
 
 	Config  json.RawMessage `json:"config,omitempty"`  // config.json, whole
 	Gone    bool            `json:"gone,omitempty"`    // config.json is not there any more
@@ -86,12 +86,13 @@ func (o *Observer) takeNote(name string, src *source, line []byte, now team.Time
 		o.warn("%s: a note of files that could not be read", name)
 		return
 	}
-	h := hash(line)
-	if o.correlation.done.has(h) {
-		o.counts.Duplicates++
-		return
+	if h := hash(line); n.N > 0 {
+		if o.correlation.done.has(h) {
+			o.counts.Duplicates++
+			return
+		}
+		o.correlation.done.add(h)
 	}
-	o.correlation.done.add(h)
 	at := src.stamp(n.At, now, o.lines)
 	if len(n.Config) > 0 {
 		o.takeConfig(&n, at)
