@@ -31,6 +31,9 @@ func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
 	var roster claudefs.Config
 	var n int64
 	for at, change := range t.Follow(ctx) {
+		if ctx.Err() != nil {
+			return nil
+		}
 		n++
 		note := observe.FileNote{At: team.Time(at.UnixMilli()), N: n}
 		switch c := change.(type) {
@@ -75,6 +78,9 @@ func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
 			note.Gone = true
 		case *native.Damaged:
 			to.Gap(source, c.Err.Error())
+			if len(roster.Members) == 0 && !f.Follow { // without its roster there is nothing to see, and it may never be mended
+				return c.Err
+			}
 			continue
 		case *native.TasksSwept: // nobody deleted them
 			continue

@@ -130,7 +130,7 @@ type follower struct {
 type file struct {
 	info  fs.FileInfo
 	read  time.Time
-	since time.Time // since when it is no JSON; zero while it is
+	since time.Time // since when it cannot be read, or is no JSON; zero while it is
 	told  bool      // that it is damaged
 }
 
@@ -211,10 +211,13 @@ func (f *follower) fresh(path string, into any) (news bool, err error) {
 	}
 	known.info, known.read = info, time.Now()
 	data, err := os.ReadFile(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	if err := json.Unmarshal(data, into); err != nil {
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
 		if known.since.IsZero() {
 			known.since = known.read
 		}

@@ -252,6 +252,9 @@ func TestWhole(t *testing.T) {
 	}
 	write(t, tm.task("2"), "{")
 	write(t, tm.inbox("bob"), "[")
+	if err := os.Mkdir(tm.task("4"), 0o700); err != nil { // which cannot be read as a file, by nobody
+		t.Fatal(err)
+	}
 	v := newView()
 	var whole *Whole
 	for _, c := range tm.Follow(ctx) {
@@ -263,7 +266,7 @@ func TestWhole(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if whole == nil || !slices.Equal(whole.Tasks, []string{"1", "2", "3"}) || len(v.tasks) != 2 || len(v.damaged) != 2 {
+	if whole == nil || !slices.Equal(whole.Tasks, []string{"1", "2", "3", "4"}) || len(v.tasks) != 2 || len(v.damaged) != 3 {
 		t.Errorf("told were %+v, and then that it is %+v", v, whole)
 	}
 	if len(whole.Waiting["ann"]) != 1 || whole.Waiting["ann"][0].Text != "hello" {
