@@ -41,7 +41,7 @@ const memoryVersion = 1
 // ErrNewer says that an observer was saved by a newer version of cadre.
 var ErrNewer = errors.New("the observation was saved by a newer version of cadre; update cadre on this machine")
 
-// ErrOther says that something else was observed than what is to be observed now: a session without a team, and not a team, or the other way round.
+// ErrOther says that something else was observed than what is to be observed now: a team, and not a session without one, or the other way round, or another team.
 var ErrOther = errors.New("it is of something else that was observed")
 
 // Save writes everything that the observer knows, as one JSON object: the team's state, what waits for its other half, and what was counted already. An observer
@@ -80,6 +80,9 @@ func Restore(options Options, saved []byte, newer *team.State) (*Observer, error
 	}
 	if newer != nil && (o.s == nil || newer.Seq() != o.s.Seq() || newer.Team().ID != o.s.Team().ID) {
 		o.adopt(newer)
+	}
+	if of := options.Of; of != "" && o.s != nil && o.epoch.Name != "" && o.epoch.Name != of {
+		return nil, ErrOther
 	}
 	return o, nil
 }

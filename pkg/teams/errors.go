@@ -84,7 +84,7 @@ func codeOf(err error) Code {
 	for _, known := range []struct {
 		err  error
 		code Code
-	}{{journal.ErrNewer, Newer}, {team.ErrNewer, Newer}, {observe.ErrNewer, Newer}, {journal.ErrUncertain, Uncertain}} {
+	}{{journal.ErrNewer, Newer}, {team.ErrNewer, Newer}, {observe.ErrNewer, Newer}, {observe.ErrOther, Invalid}, {journal.ErrUncertain, Uncertain}} {
 		if errors.Is(err, known.err) {
 			return known.code
 		}

@@ -46,7 +46,7 @@ type ObserverOptions struct {
 }
 
 // NewObserver returns an observer that goes on with what was saved. The error has the code [Newer] where a newer version saved it, and [Invalid] where the state
-// is none.
+// is none, or what was saved is of another team than the only one to observe.
 func NewObserver(o ObserverOptions) (*Observer, error) {
 	options := observe.Options{Lead: o.Lead, Of: o.Team}
 	saved, err := o.saved(options)

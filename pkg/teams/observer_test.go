@@ -278,4 +278,10 @@ func TestObserverOfFiles(t *testing.T) {
 	if err := <-followed; err != nil {
 		t.Errorf("it ended with %v", err)
 	}
+	saved, err := o.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = teams.NewObserver(teams.ObserverOptions{Team: "gx", Saved: saved})
+	want(t, err, teams.Invalid)
 }
