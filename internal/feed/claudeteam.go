@@ -66,13 +66,13 @@ func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
 		case *native.Delivered:
 			note.To, note.Key, note.Entry, note.Taken = c.To, c.Entry.Key(), encoded(c.Entry), true
 		case *native.Whole:
-			note.Whole = &observe.Whole{Tasks: c.Tasks, Waiting: map[string][]json.RawMessage{}}
+			note.Whole = &observe.Whole{Tasks: c.Tasks, Waiting: map[string][]uint64{}}
 			for name, entries := range c.Waiting {
-				all := []json.RawMessage{}
+				marks := []uint64{}
 				for _, e := range entries {
-					all = append(all, encoded(e))
+					marks = append(marks, observe.Mark(e.From, name, e.Text))
 				}
-				note.Whole.Waiting[name] = all
+				note.Whole.Waiting[name] = marks
 			}
 		case *native.TeamGone:
 			note.Gone = true

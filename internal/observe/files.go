@@ -33,8 +33,8 @@ const FileNoteType = "claude-team-files"
 
 // Whole says that everything in the files was told at least once: what is known of the team and not in here went while nobody looked.
 type Whole struct {
-	Tasks   []string                     `json:"tasks"`   // ids; nil where there is no folder of tasks, because Claude Code swept it away
-	Waiting map[string][]json.RawMessage `json:"waiting"` // the entries that wait in each inbox that can be read
+	Tasks   []string            `json:"tasks"`   // ids; nil where there is no folder of tasks, because Claude Code swept it away
+	Waiting map[string][]uint64 `json:"waiting"` // the [Mark] of each entry that waits, by inboxes that can be read
 }
 
 // configFile is what of config.json is of interest.
@@ -86,7 +86,7 @@ func (o *Observer) takeNote(name string, src *source, line []byte, now team.Time
 		o.warn("%s: a note of files that could not be read", name)
 		return
 	}
-	if h := hash(line); n.N > 0 {
+	if h := hash(line); n.N > 0 && len(n.Entry) == 0 { // entries have keys
 		if o.correlation.done.has(h) {
 			o.counts.Duplicates++
 			return
@@ -223,12 +223,9 @@ func (o *Observer) takeEntry(name string, n *FileNote, at stamp) {
 	if lenient(json.Unmarshal(n.Entry, &e)) != nil || e.From == "" {
 		return
 	}
-	h := hash("inbox " + n.To + " " + n.Key)
-	if o.correlation.done.has(h) {
-		o.counts.Duplicates++
+	if !o.isNew("inbox", n) {
 		return
 	}
-	o.correlation.done.add(h)
 	if p := o.roster.People[n.To]; p != nil && p.About.V.Prompt == e.Text && e.From == o.lead() {
 		return // its prompt, which the roster has
 	}
@@ -242,10 +239,21 @@ func (o *Observer) takeEntry(name string, n *FileNote, at stamp) {
 	}
 }
 
+// isNew reports whether that is said of an entry for the first time: whoever begins to follow tells of each one that is there.
+func (o *Observer) isNew(what string, n *FileNote) bool {
+	h := hash(what + " " + n.To + " " + n.Key)
+	if o.correlation.done.has(h) {
+		o.counts.Duplicates++
+		return false
+	}
+	o.correlation.done.add(h)
+	return true
+}
+
 // takeDelivered says delivered of a message that waited in an inbox.
 func (o *Observer) takeDelivered(n *FileNote) {
 	var e inboxEntry
-	if lenient(json.Unmarshal(n.Entry, &e)) != nil || o.s == nil {
+	if lenient(json.Unmarshal(n.Entry, &e)) != nil || o.s == nil || !o.isNew("taken", n) {
 		return
 	}
 	for _, m := range o.s.Inbox(n.To) {
@@ -270,17 +278,14 @@ func (o *Observer) takeWhole(w *Whole, at stamp) {
 		}
 	}
 	for _, name := range sortedKeys(w.Waiting) {
-		waits := map[string]int{}
-		for _, data := range w.Waiting[name] {
-			var e inboxEntry
-			if lenient(json.Unmarshal(data, &e)) == nil {
-				waits[e.From+"\x00"+e.Text]++
-			}
+		waits := map[uint64]int{}
+		for _, mark := range w.Waiting[name] {
+			waits[mark]++
 		}
 		var taken []int64
 		for _, m := range o.s.Inbox(name) {
-			if what := m.From + "\x00" + m.Body; waits[what] > 0 {
-				waits[what]--
+			if mark := Mark(m.From, name, m.Body); waits[mark] > 0 {
+				waits[mark]--
 			} else {
 				taken = append(taken, m.Seq)
 			}

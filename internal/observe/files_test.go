@@ -75,7 +75,7 @@ func filesOfRun(t testing.TB, version string) (notes [][]byte) {
 			}
 			for _, e := range waiting[base] {
 				if !slices.ContainsFunc(now, same(e)) {
-					say(obj{"to": base, "entry": e, "taken": true})
+					say(obj{"to": base, "key": e["timestamp"].(string) + e["text"].(string), "entry": e, "taken": true})
 				}
 			}
 			waiting[base] = now
@@ -242,9 +242,17 @@ func TestMailOfFiles(t *testing.T) {
 	for _, text := range []string{"c"} { // somebody begins to follow anew
 		s.note("fx", t0+5, obj{"to": "alice", "key": text, "entry": mail(text)})
 	}
-	s.note("fx", t0+5, obj{"whole": obj{"tasks": nil, "waiting": obj{"alice": []any{mail("c")}}}})
+	s.note("fx", t0+5, obj{"whole": obj{"tasks": nil, "waiting": obj{"alice": []any{Mark("team-lead", "alice", "c")}}}})
 	waits("c")
-	if got := strings.Count(s.names(), "message:received"); got != 3 {
+	for n := range 2 { // a follower, and another one, find one that was read, as files of the first age keep it, and one like it that waits
+		s.note("fx", t0+6, obj{"to": "alice", "key": "b", "entry": mail("b")})
+		s.note("fx", t0+6, obj{"to": "alice", "key": "b", "entry": mail("b"), "taken": true})
+		s.note("fx", t0+6, obj{"to": "alice", "key": "b2", "entry": mail("b")})
+		if waits("c", "b"); t.Failed() {
+			t.Fatalf("at follower %d", n)
+		}
+	}
+	if got := strings.Count(s.names(), "message:received"); got != 4 {
 		t.Errorf("%d messages: %s", got, s.names())
 	}
 }

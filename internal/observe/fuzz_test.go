@@ -37,7 +37,7 @@ func seeds(f *testing.F) {
 			}
 		}
 	}
-	f.Add([]byte(`{"type":"claude-team-files","team":"fx","at":1,"n":1,"whole":{"tasks":["2"],"waiting":{"team-lead":[{"from":"alice","text":"x"}]}}}`))
+	f.Add([]byte(`{"type":"claude-team-files","team":"fx","at":1,"n":1,"whole":{"tasks":["2"],"waiting":{"team-lead":[7]}}}`))
 	f.Add([]byte(`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":7}]}]},"tool_use_result":[1]}`))
 	f.Add([]byte("{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"TaskCreate\",\"input\":{\"subject\":\"\xff\"}}]}}"))
 }

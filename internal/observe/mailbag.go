@@ -19,7 +19,8 @@ const maxTallies = 1 << 14
 
 func newMailbag() *mailbag { return &mailbag{Tallies: map[uint64]*tally{}} }
 
-func letterHash(from, to, body string) uint64 { return hash(from + "\x00" + to + "\x00" + body) }
+// Mark is what messages of one kind have in common.
+func Mark(from, to, body string) uint64 { return hash(from + "\x00" + to + "\x00" + body) }
 
 func (b *mailbag) at(h uint64) *tally {
 	t := b.Tallies[h]
@@ -44,7 +45,7 @@ func (t *tally) most() int {
 
 // sent counts one that was sent, and reports whether it is a new one.
 func (b *mailbag) sent(from, to, body string) bool {
-	t := b.at(letterHash(from, to, body))
+	t := b.at(Mark(from, to, body))
 	before := t.most()
 	t.Sent++
 	return t.most() > before
@@ -52,7 +53,7 @@ func (b *mailbag) sent(from, to, body string) bool {
 
 // received counts one that a source shows in the recipient's context, and reports whether it is a new one.
 func (b *mailbag) received(source, from, to, body string) bool {
-	t := b.at(letterHash(from, to, body))
+	t := b.at(Mark(from, to, body))
 	before := t.most()
 	if t.Got == nil {
 		t.Got = map[string]int{}
