@@ -38,7 +38,7 @@ race:
 # Every decoder of what agents write, a minute together: make fuzz FUZZ=10m for each.
 FUZZ ?= 5s
 fuzz:
-	.ci/fuzz $(FUZZ) observe feed claudefs/native agent/claude agent/codex agent/acp
+	.ci/fuzz $(FUZZ) observe feed claudefs/native agent/claude agent/codex agent/acp agent/headless
 
 short:
 	$(GO) test -short ./...

@@ -28,6 +28,15 @@ func recordings(t *testing.T) map[string]string {
 	for _, file := range files {
 		all[file] = team.Codex
 	}
+	for _, name := range []string{team.Codex, team.Gemini, team.OpenCode} {
+		files, err := filepath.Glob("../agent/headless/testdata/" + name + "-*/*.jsonl")
+		if err != nil || len(files) < 5 {
+			t.Fatal(files, err)
+		}
+		for _, file := range files {
+			all[file] = name
+		}
+	}
 	return all
 }
 
@@ -103,12 +112,37 @@ func show(t *testing.T, lines [][]byte) (s shown) {
 			s.input += number(dig(m, "result", "usage", "inputTokens")) + number(dig(m, "result", "_meta", "quota", "token_count", "input_tokens"))
 			s.output += number(dig(m, "result", "usage", "outputTokens")) + number(dig(m, "result", "_meta", "quota", "token_count", "output_tokens"))
 		}
-		if m["error"] != nil {
+		if kind, _ := m["type"].(string); kind != "" {
+			s.printed(kind, m)
+		} else if m["error"] != nil {
 			s.end = "failed"
 		}
 	}
 	s.tools += len(tools)
 	return s
+}
+
+// printed is what a line shows that an agent prints where nobody drives it.
+func (s *shown) printed(kind string, m map[string]any) {
+	switch kind {
+	case "item.started", "tool_use":
+		s.tools++
+	case "turn.completed":
+		s.end, s.input, s.output = "completed", number(dig(m, "usage", "input_tokens")), number(dig(m, "usage", "output_tokens"))
+	case "result":
+		s.end = map[any]string{"success": "completed", "error": "failed"}[m["status"]]
+		s.input += number(dig(m, "stats", "input_tokens"))
+		s.output += number(dig(m, "stats", "output_tokens"))
+	case "step_finish":
+		tokens := dig(m, "part", "tokens")
+		s.input += number(dig(tokens, "input")) + number(dig(tokens, "cache", "read"))
+		s.output += number(dig(tokens, "output"))
+		if dig(m, "part", "reason") == "stop" {
+			s.end = "completed"
+		}
+	case "turn.failed", "error":
+		s.end = "failed"
+	}
 }
 
 // counting counts the tools that a reader tells of.

@@ -71,22 +71,22 @@ func Record(t *testing.T, d Driver, tap Tap, drop []string, scenes ...Scene) {
 			run := b.Start()
 			scene.Play(run)
 			run.End()
-			c := &cleaner{drop: map[string]bool{}, names: map[string]string{}, places: strings.NewReplacer(b.World.Home, "/home/ann", inName.ReplaceAllString(b.World.Home, "-"), "-home-ann", strings.TrimPrefix(s.URL, "http://"), "model")}
-			for _, key := range drop {
-				c.drop[key] = true
-			}
-			var lines []byte
-			for _, line := range said() {
-				lines = append(append(lines, c.line(line)...), '\n')
-			}
-			file := filepath.Join("testdata", p.Name+"-"+p.Version, scene.Name+".jsonl")
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, lines, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			keep(t, filepath.Join("testdata", p.Name+"-"+p.Version, scene.Name+".jsonl"), newCleaner(b.World, s, drop), said())
 		})
+	}
+}
+
+// keep writes a recording, cleaned up.
+func keep(t *testing.T, file string, c *cleaner, said [][]byte) {
+	var lines []byte
+	for _, line := range said {
+		lines = append(append(lines, c.line(line)...), '\n')
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, lines, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -167,8 +167,8 @@ func (r *Run) Turn(text string) {
 	Next[agent.TurnEnded](r)
 }
 
-// Replay checks what a decoder makes of every recording in testdata: it is in the file beside the recording, each line of it under what it is of.
-func Replay(t *testing.T, update bool, fresh func() (decode func(line []byte) []any)) {
+// Replay checks what the decoder for a program makes of every recording in testdata: it is in the file beside the recording, each line of it under what it is of.
+func Replay(t *testing.T, update bool, fresh func(program string) (decode func(line []byte) []any)) {
 	recordings, err := filepath.Glob("testdata/*/*.jsonl")
 	if err != nil || len(recordings) == 0 {
 		t.Fatal("there are no recordings", err)
@@ -179,7 +179,8 @@ func Replay(t *testing.T, update bool, fresh func() (decode func(line []byte) []
 			if err != nil {
 				t.Fatal(err)
 			}
-			decode := fresh()
+			program, _, _ := strings.Cut(filepath.Base(filepath.Dir(recording)), "-")
+			decode := fresh(program)
 			var got strings.Builder
 			for line := range bytes.Lines(lines) {
 				got.WriteString(caption(line) + "\n")
@@ -210,6 +211,7 @@ func caption(line []byte) string {
 		Type, Subtype, Method string
 		Error                 json.RawMessage
 		Request               struct{ Subtype string }
+		Item                  struct{ Type string }
 		Params                struct {
 			Item   struct{ Type string }
 			Update struct{ SessionUpdate string }
@@ -218,7 +220,7 @@ func caption(line []byte) string {
 	if json.Unmarshal(line, &l); l.Type+l.Method == "" {
 		l.Type = "answer"
 	}
-	return strings.Join(strings.Fields(strings.Join([]string{l.Type, l.Subtype, l.Request.Subtype, l.Method, l.Params.Item.Type, l.Params.Update.SessionUpdate}, " ")), " ")
+	return strings.Join(strings.Fields(strings.Join([]string{l.Type, l.Subtype, l.Request.Subtype, l.Item.Type, l.Method, l.Params.Item.Type, l.Params.Update.SessionUpdate}, " ")), " ")
 }
 
 // Seeds gives a fuzz test of a decoder something to begin with: a line of each kind that the recordings have, and lines that mean nothing.
@@ -271,6 +273,15 @@ type cleaner struct {
 	drop   map[string]bool
 	names  map[string]string
 	places *strings.Replacer
+}
+
+// newCleaner returns one for what was said in the world. drop are the keys of what nobody reads.
+func newCleaner(w World, s *Server, drop []string) *cleaner {
+	c := &cleaner{drop: map[string]bool{}, names: map[string]string{}, places: strings.NewReplacer(w.Home, "/home/ann", inName.ReplaceAllString(w.Home, "-"), "-home-ann", strings.TrimPrefix(s.URL, "http://"), "model")}
+	for _, key := range drop {
+		c.drop[key] = true
+	}
+	return c
 }
 
 var (

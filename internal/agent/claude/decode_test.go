@@ -26,7 +26,7 @@ func TestRecordings(t *testing.T) {
 			agenttest.Record(t, d, agenttest.Tee, unread, append(agenttest.Scenes(d), scenes...)...)
 		}
 	}
-	agenttest.Replay(t, *update, func() func([]byte) []any { return new(decoder).decode })
+	agenttest.Replay(t, *update, func(string) func([]byte) []any { return new(decoder).decode })
 }
 
 // Whatever a stream has, the decoder goes on: what is none of its lines means nothing, and the end of a turn is understood.

@@ -29,7 +29,7 @@ func TestRecordings(t *testing.T) {
 		}
 		agenttest.Record(t, driver, tap, unread, append(agenttest.Scenes(driver), scenes(func() *relay { return r })...)...)
 	}
-	agenttest.Replay(t, *update, func() func([]byte) []any { return (&stream{}).line })
+	agenttest.Replay(t, *update, func(string) func([]byte) []any { return (&stream{}).line })
 }
 
 // stream is what the app-server says, answers and requests too, as a session takes it.

@@ -30,6 +30,7 @@ import (
 	"cadre/internal/agent/claude"
 	"cadre/internal/agent/claudetmux"
 	"cadre/internal/agent/codex"
+	"cadre/internal/agent/headless"
 	"cadre/internal/agent/shell"
 	"cadre/internal/proc"
 	"cadre/internal/team"
@@ -99,15 +100,15 @@ func (h helpless) Start(context.Context, agent.Spec, agent.Desk) (agent.Session,
 	return nil, &agent.Problem{Kind: agent.ProblemMissing, Text: h.name + " reaches its team through the program cadre, which is not installed here"}
 }
 
-// Reader reads along what the agent of that name says to whoever drives it; nil where nobody here can.
+// Reader reads along what the agent of that name says to whoever drives it, or prints where nobody does; nil where nobody here can.
 func Reader(name string) agent.Reader {
 	switch name {
 	case team.Codex:
-		return new(codex.Reader)
+		return headless.Or(new(codex.Reader), new(headless.Codex))
 	case team.Gemini:
-		return acp.Gemini(nil).Reader()
+		return headless.Or(acp.Gemini(nil).Reader(), new(headless.Gemini))
 	case team.OpenCode:
-		return acp.OpenCode().Reader()
+		return headless.Or(acp.OpenCode().Reader(), new(headless.OpenCode))
 	}
 	if strings.HasPrefix(name, team.ACP) {
 		return acp.Command("").Reader()

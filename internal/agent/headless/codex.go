@@ -1,0 +1,165 @@
+package headless
+
+import (
+	"encoding/json"
+	"strings"
+
+	"cadre/internal/agent"
+	"cadre/internal/pattern"
+	"cadre/internal/team"
+)
+
+// Codex reads codex exec --json. The zero Codex is ready for use.
+type Codex struct{ state codexState }
+
+// codexState is what is known of the thread, and saved.
+type codexState struct {
+	Thread string      `json:"thread,omitempty"`
+	Turn   turn        `json:"turn"`
+	Spent  codexTokens `json:"spent"` // by the thread, as far as it was said
+}
+
+// codexTokens are a sum. The input has what came from the cache in it.
+type codexTokens struct {
+	Input      int64 `json:"input_tokens"`
+	Cached     int64 `json:"cached_input_tokens"`
+	CacheWrite int64 `json:"cache_write_input_tokens"`
+	Output     int64 `json:"output_tokens"`
+}
+
+type codexItem struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Status   string `json:"status"`
+	Command  string `json:"command"`
+	Output   string `json:"aggregated_output"`
+	ExitCode int    `json:"exit_code"`
+	Changes  []struct {
+		Path string `json:"path"`
+		Kind string `json:"kind"`
+	} `json:"changes"`
+	Server string         `json:"server"`
+	Tool   string         `json:"tool"`
+	Args   map[string]any `json:"arguments"`
+	Query  string         `json:"query"`
+}
+
+// MarshalJSON implements [agent.Reader].
+func (c *Codex) MarshalJSON() ([]byte, error) { return json.Marshal(c.state) }
+
+// UnmarshalJSON implements [agent.Reader].
+func (c *Codex) UnmarshalJSON(data []byte) error {
+	c.state = codexState{}
+	return json.Unmarshal(data, &c.state)
+}
+
+// Line implements [agent.Reader].
+func (c *Codex) Line(line []byte) []agent.Update {
+	var m struct {
+		Type    string      `json:"type"`
+		Thread  string      `json:"thread_id"`
+		Item    codexItem   `json:"item"`
+		Usage   codexTokens `json:"usage"`
+		Message string      `json:"message"`
+		Error   struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if parse(line, &m) != nil {
+		return nil
+	}
+	t := &c.state.Turn
+	switch m.Type {
+	case "thread.started":
+		return c.started(m.Thread)
+	case "turn.started":
+		return t.begin()
+	case "item.started":
+		name, input := m.Item.tool()
+		if name == "" {
+			return nil
+		}
+		return t.tool(m.Item.ID, name, input)
+	case "item.completed":
+		return c.completed(&m.Item)
+	case "turn.completed":
+		return append(c.spends(m.Usage), t.end(nil)...)
+	case "turn.failed":
+		return t.end(problem(0, m.Error.Message))
+	case "error":
+		return c.failed(m.Message)
+	}
+	return nil
+}
+
+// started begins a process of codex, with a thread of its own or one from before. A turn of a process before it is over, whatever became of it.
+func (c *Codex) started(thread string) []agent.Update {
+	if thread == "" {
+		return nil
+	}
+	same := thread == c.state.Thread
+	if !same {
+		c.state.Spent = codexTokens{}
+	}
+	c.state.Thread, c.state.Turn = thread, turn{}
+	return []agent.Update{agent.Started{Session: thread, Resumed: same}}
+}
+
+func (c *Codex) completed(i *codexItem) []agent.Update {
+	t := &c.state.Turn
+	if i.Type == "agent_message" {
+		return t.text(i.Text)
+	}
+	name, input := i.tool()
+	if name == "" {
+		return nil
+	}
+	failed := i.Status == "failed" || i.Status == "declined" || i.ExitCode != 0
+	return append(t.tool(i.ID, name, input), t.done(i.ID, failed, i.Output)...)
+}
+
+// tool is which one the item is, by Claude Code's name for its kind, and its input. A change of several files is about none of them alone.
+func (i *codexItem) tool() (name string, input map[string]any) {
+	switch i.Type {
+	case "command_execution":
+		return "Bash", map[string]any{"command": i.Command}
+	case "file_change":
+		input = map[string]any{"changes": i.Changes}
+		if len(i.Changes) == 1 {
+			input["file_path"] = i.Changes[0].Path
+		}
+		return "Edit", input
+	case "mcp_tool_call":
+		return "mcp__" + i.Server + "__" + i.Tool, i.Args
+	case "web_search":
+		return "WebSearch", map[string]any{"query": i.Query}
+	}
+	return "", nil
+}
+
+// spends says what the thread has spent since it was last told. A sum that is less is that of another beginning.
+func (c *Codex) spends(sum codexTokens) []agent.Update {
+	was := c.state.Spent
+	if sum.Input < was.Input || sum.Output < was.Output {
+		was = codexTokens{}
+	}
+	c.state.Spent = sum
+	cached, written := max(0, sum.Cached-was.Cached), max(0, sum.CacheWrite-was.CacheWrite)
+	return used(team.Usage{InputTokens: max(0, sum.Input-was.Input-cached-written), CacheReadTokens: cached, CacheWriteTokens: written, OutputTokens: max(0, sum.Output-was.Output)})
+}
+
+// reconnects are the words with which it tries again by itself.
+var reconnects = pattern.Lazy(`^Reconnecting\.\.\. \d+/\d+ \((?s:(.*))\)$`)
+
+// failed is an error. That of a turn is told again with its end; one before any turn is all that comes.
+func (c *Codex) failed(words string) []agent.Update {
+	t := &c.state.Turn
+	switch again := reconnects().FindStringSubmatch(strings.TrimSpace(words)); {
+	case again != nil:
+		return append(t.begin(), agent.Retrying{Problem: *problem(0, again[1])})
+	case t.Open || c.state.Thread == "":
+		return nil
+	}
+	return t.end(problem(0, words))
+}
