@@ -28,6 +28,7 @@ type overview struct {
 	Lead      string          `json:"lead"`
 	Delegate  bool            `json:"delegate"`
 	Observed  string          `json:"observed,omitempty"` // the name by which its own agents know it, where it is only observed
+	Session   bool            `json:"session,omitempty"`  // what is observed is no team but one session, of the agent that Observed names
 	Watched   bool            `json:"watched,omitempty"`  // a living process observes it
 	Hosted    bool            `json:"hosted"`             // a living process runs its sessions
 	Led       bool            `json:"led"`                // a living process leads it
@@ -60,7 +61,7 @@ func (a *app) summarize(s *team.State, dir string) overview {
 	o.Led = leader.Lives(dir)
 	wants := t.LeadSession != "" && t.LeadSession != team.User || hasSessions(s.Members()) // somebody should live: a team of people alone needs no process
 	o.Dormant = wants && !o.Hosted && !o.Led && !ended(t)
-	o.Observed, o.Watched = t.Observed, t.Observed != "" && feed.Observes(a.home.Observation(t.Name))
+	o.Observed, o.Session, o.Watched = t.Observed, t.Session, t.Observed != "" && feed.Observes(a.home.Observation(t.Name))
 	return o
 }
 
@@ -155,7 +156,11 @@ func (a *app) statusCommand() *cobra.Command {
 		}
 		return a.print(all, func(w io.Writer) error {
 			o := all.overview
-			fmt.Fprintf(w, "%s is %s: %s tasks done (%d in progress, %d pending)\n", o.Name, o.Status, o.progress(), o.Tasks["in_progress"], o.Tasks["pending"])
+			if o.Session {
+				fmt.Fprintf(w, "%s is a session of %s that is %s\n", o.Name, show.Clean(o.Observed), observedNow(o))
+			} else {
+				fmt.Fprintf(w, "%s is %s: %s tasks done (%d in progress, %d pending)\n", o.Name, o.Status, o.progress(), o.Tasks["in_progress"], o.Tasks["pending"])
+			}
 			if o.Goal != "" {
 				fmt.Fprintln(w, "goal: "+show.Clean(o.Goal))
 			}
@@ -166,7 +171,7 @@ func (a *app) statusCommand() *cobra.Command {
 			if o.Exhausted != "" {
 				fmt.Fprintf(w, "; the budget is spent: %s; to give it more: cadre budget %s", o.Exhausted, o.Name)
 			}
-			if o.Observed != "" {
+			if o.Observed != "" && !o.Session {
 				fmt.Fprintf(w, "\nit is the team %s of somebody else, who is %s", show.Clean(o.Observed), observedNow(o))
 			} else if o.Dormant {
 				fmt.Fprintf(w, "\nno process of it lives at the moment; to go on: cadre resume %s", o.Name)
@@ -205,7 +210,11 @@ func observedNow(o overview) string {
 	if o.Watched {
 		return "observed"
 	}
-	return "not observed at the moment; to go on: cadre observe ... --as-team " + o.Name
+	how := "..."
+	if o.Session {
+		how = "--agent " + show.Clean(o.Observed) + " ..."
+	}
+	return "not observed at the moment; to go on: cadre observe " + how + " --as-team " + o.Name
 }
 
 // writeWaiting lists what waits for an answer, and how to give it.

@@ -24,6 +24,8 @@ type Listener interface {
 	Introduce(source, ofTeam, member string)
 	// Gap says that something of the source was lost.
 	Gap(source, reason string)
+	// End says that the source is a stream that has ended: whoever wrote it is gone.
+	End(source string)
 	// Place is where the source goes on; zero for its beginning.
 	Place(source string) Place
 	// Member reports whether the observed team has a teammate of that name.
@@ -43,6 +45,11 @@ type Observer interface {
 	Counts() observe.Counts
 	// Save writes everything that it knows, so that a [Restore] reads it back.
 	Save() ([]byte, error)
+}
+
+// Ender is an [Observer] to whom the end of a stream says something.
+type Ender interface {
+	End(source string, now team.Time) observe.Seen
 }
 
 // Restore reads an observer back that was saved, or makes one that has seen nothing where nothing was. A state that is newer than the saved one, because its journal
@@ -183,6 +190,9 @@ func (w *Watch) Gap(source, reason string) {
 	w.take(entry{Kind: gapEntry, Source: source, Reason: reason})
 }
 
+// End implements [Listener].
+func (w *Watch) End(source string) { w.take(entry{Kind: endEntry, Source: source}) }
+
 func (w *Watch) take(e entry) observe.Seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -192,6 +202,9 @@ func (w *Watch) take(e entry) observe.Seen {
 	e.At = w.Now()
 	before := w.observer.Counts().Decoded
 	seen := e.show(w.observer)
+	if e.Kind == endEntry && len(seen.Records) == 0 {
+		return seen
+	}
 	if e.Place != (Place{}) {
 		w.places[e.Source] = e.Place
 	}

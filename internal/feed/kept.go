@@ -82,6 +82,7 @@ const (
 	lineEntry      = "line"
 	introduceEntry = "introduce"
 	gapEntry       = "gap"
+	endEntry       = "end"
 )
 
 // entry is one thing that an observer was shown. In the log it is a line with a checksum and this as JSON, and behind that the line that it is about; the checksum is
@@ -107,6 +108,10 @@ func (e *entry) show(o Observer) observe.Seen {
 		o.Introduce(e.Source, e.Team, e.Member)
 	case gapEntry:
 		return o.Gap(e.Source, e.Reason, e.At)
+	case endEntry:
+		if o, ok := o.(Ender); ok {
+			return o.End(e.Source, e.At)
+		}
 	case lineEntry:
 		return o.Line(e.Source, e.line, e.At)
 	}

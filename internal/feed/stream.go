@@ -58,6 +58,7 @@ func (s *Stream) read(to Listener) error {
 		if err != nil {
 			lines.End(each)
 			if errors.Is(err, io.EOF) {
+				to.End(s.Source)
 				return nil
 			}
 			return err

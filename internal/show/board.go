@@ -96,11 +96,18 @@ func Board(s *team.State, said []Saying, width, height int) []Line {
 func headline(s *team.State) string {
 	t := s.Team()
 	name := Clean(t.Name)
-	if t.Observed != "" && t.Observed != t.Name {
-		name += " (" + Clean(t.Observed) + ")"
+	observed := Clean(t.Observed)
+	if t.Session {
+		observed = "a session of " + observed
 	}
-	open, completed := s.Count(team.Pending)+s.Count(team.InProgress), s.Count(team.Completed)
-	parts := []string{name, fmt.Sprintf("%d of %d tasks done", completed, open+completed)}
+	if observed != "" && observed != name {
+		name += " (" + observed + ")"
+	}
+	parts := []string{name}
+	if !t.Session { // one has no tasks
+		open, completed := s.Count(team.Pending)+s.Count(team.InProgress), s.Count(team.Completed)
+		parts = append(parts, fmt.Sprintf("%d of %d tasks done", completed, open+completed))
+	}
 	if n := t.Usage.Tokens(); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d tokens", n))
 	}

@@ -16,6 +16,7 @@ type memory struct {
 	State   json.RawMessage   `json:"state,omitempty"`
 	Reader  json.RawMessage   `json:"reader,omitempty"`
 	Tools   map[string]string `json:"tools,omitempty"`
+	Turn    bool              `json:"turn,omitempty"`
 	Updates int64             `json:"updates"`
 	Last    team.Time         `json:"last"`
 	Counts  observe.Counts    `json:"counts"`
@@ -25,7 +26,7 @@ const memoryVersion = 1
 
 // Save writes everything that the observer knows, as one JSON object.
 func (o *Observer) Save() (saved []byte, err error) {
-	m := memory{V: memoryVersion, Agent: o.o.Agent, Tools: o.tools, Updates: o.updates, Last: o.last, Counts: o.counts}
+	m := memory{V: memoryVersion, Agent: o.o.Agent, Tools: o.tools, Turn: o.turn, Updates: o.updates, Last: o.last, Counts: o.counts}
 	if o.s != nil {
 		m.Seq, m.State = o.s.Seq(), team.AppendSnapshot(nil, o.s)
 	}
@@ -80,6 +81,6 @@ func (o *Observer) restore(saved []byte) error {
 	for id, what := range m.Tools {
 		o.tools[id] = what
 	}
-	o.updates, o.last, o.counts = m.Updates, m.Last, m.Counts
+	o.turn, o.updates, o.last, o.counts = m.Turn, m.Updates, m.Last, m.Counts
 	return nil
 }

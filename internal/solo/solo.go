@@ -11,10 +11,11 @@
 // # What is said of the member
 //
 //	joined       with the first word of its session
-//	active       a turn, a text or a tool, which is its summary: "Bash: go test ./..."
+//	active       a turn, and then a text or a tool of it, which is its summary: "Bash: go test ./..."
 //	blocked      it waits for leave, or for its plan to be read; or its turn failed, with the words of the problem
 //	idle         its turn ended, with the last that it said
-//	stopped      its session ended, or failed
+//	stopped      its session ended
+//	failed       so it did, and in the middle of a turn
 //	usage        added up, and how full its context is
 //
 // # Guarantees
@@ -28,6 +29,7 @@ package solo
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -56,6 +58,7 @@ type Observer struct {
 	o       Options
 	s       *team.State
 	tools   map[string]string // what goes on, by its id
+	turn    bool              // one goes on
 	updates int64
 	last    team.Time
 	counts  observe.Counts
@@ -127,11 +130,31 @@ func (o *Observer) Gap(source, reason string, now team.Time) (seen observe.Seen)
 	return seen
 }
 
+// End says that a source has no more lines, because the program at its other end is gone. A session that waits for something to do stays as it is: somebody may go
+// on with it.
+func (o *Observer) End(source string, now team.Time) (seen observe.Seen) {
+	switch {
+	case o.s == nil || !o.member().Status.Running():
+	case o.turn:
+		return o.Update(agent.Ended{Err: errCut}, now)
+	case o.member().Status == team.Active:
+		return o.Update(agent.Ended{}, now)
+	}
+	return seen
+}
+
+// errCut is why a session failed that was interrupted, or killed: of most agents no line says so.
+var errCut = errors.New("it ended in the middle of a turn")
+
 // Update takes one thing that the session did.
 func (o *Observer) Update(u agent.Update, now team.Time) (seen observe.Seen) {
 	o.updates++
-	if started, ok := u.(agent.Started); ok || o.s == nil {
+	started, begins := u.(agent.Started)
+	switch _, ends := u.(agent.Ended); {
+	case begins || o.s == nil:
 		o.begin(started.Session)
+	case !ends && !o.member().Status.Running():
+		o.begin(o.member().Session)
 	}
 	o.reduce(u)
 	o.commit(now, &seen)
@@ -146,7 +169,7 @@ func (o *Observer) begin(session string) {
 		sum := fnv.New32a()
 		sum.Write([]byte(session))
 		o.events = append(o.events,
-			&team.TeamCreated{Team: team.Team{ID: fmt.Sprintf("%s-%08x", o.o.Name, sum.Sum32()), Name: o.o.Name, Observed: o.o.Agent, Status: team.TeamPending},
+			&team.TeamCreated{Team: team.Team{ID: fmt.Sprintf("%s-%08x", o.o.Name, sum.Sum32()), Name: o.o.Name, Observed: o.o.Agent, Session: true, Status: team.TeamPending},
 				Lead: team.Member{Name: lead, Agent: team.External, Status: team.Active, Incarnation: 1}},
 			&team.MemberSpawned{Member: m})
 		return
@@ -168,9 +191,15 @@ func (o *Observer) member() team.Member {
 // reduce says as events what an update means for the member.
 func (o *Observer) reduce(u agent.Update) {
 	name := o.o.Agent
+	switch u.(type) {
+	case agent.TurnStarted, agent.Text, agent.ToolStarted, agent.PermissionAsked, agent.PlanProposed, agent.Retrying:
+		o.turn = true
+	case agent.Started, agent.TurnEnded, agent.Ended:
+		o.turn = false
+	}
 	switch u := u.(type) {
-	case agent.TurnStarted:
-		o.is(team.Active, u.Summary)
+	case agent.TurnStarted: // what was said before was not in this one
+		o.becomes(team.Active, short(u.Summary))
 	case agent.Text:
 		o.is(team.Active, u.Text)
 	case agent.ToolStarted:
@@ -222,15 +251,19 @@ func (o *Observer) reduce(u agent.Update) {
 // maxTools bounds how many tools are remembered that never end.
 const maxTools = 256
 
-// is says what the member is at, unless that is known.
+// is says what the member is at; "" for what it was at.
 func (o *Observer) is(status team.MemberStatus, doing string) {
-	doing = short(doing)
+	if doing = short(doing); doing == "" {
+		doing = o.member().Summary
+	}
+	o.becomes(status, doing)
+}
+
+// becomes says how the member is and what it is at, unless that is known.
+func (o *Observer) becomes(status team.MemberStatus, doing string) {
 	m := o.member()
 	if m.Name == "" { // it joins with this record, active
 		m.Status = team.Active
-	}
-	if doing == "" {
-		doing = m.Summary
 	}
 	if m.Status != status || m.Summary != doing {
 		o.events = append(o.events, &team.MemberStatusChanged{Member: o.o.Agent, Status: status, Summary: doing})

@@ -257,6 +257,7 @@ func TestUpdates(t *testing.T) {
 		{agent.TurnEnded{Text: "half", GoesOn: true}, team.Active, "tries again: slow down", ""},
 		{agent.TurnEnded{Text: strings.Repeat("é", 200)}, team.Idle, strings.Repeat("é", 119) + "…", "team:member:idle"},
 		{agent.TurnEnded{Text: strings.Repeat("é", 200)}, team.Idle, strings.Repeat("é", 119) + "…", ""},
+		{agent.TurnStarted{}, team.Active, "", ""}, // nothing was said in it yet
 		{agent.TurnStarted{Summary: "again"}, team.Active, "again", ""},
 		{agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemLimit, Text: "too many"}}, team.Blocked, "too many", ""},
 		{agent.Text{Text: "on"}, team.Active, "on", ""},
@@ -284,6 +285,60 @@ func TestUpdates(t *testing.T) {
 	}
 	if observe.Adapters["codex"].Teams || observe.Adapters["acp"].Teams {
 		t.Error("an agent whose sessions are single members has no teams")
+	}
+}
+
+// A stream ends when its program is gone: in the middle of a turn it failed, which of these programs none says; one that waited may be gone on with, and what a
+// later program does is done by the same member.
+func TestEnd(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		status     team.MemberStatus
+		summary    string
+	}{
+		{team.Codex, "headless/testdata/codex-0.169.0/interrupted.jsonl", team.Failed, "it ended in the middle of a turn"},
+		{team.Gemini, "headless/testdata/gemini-0.61.0/interrupted.jsonl", team.Failed, "it ended in the middle of a turn"},
+		{team.OpenCode, "headless/testdata/opencode-1.18.33/interrupted.jsonl", team.Failed, "it ended in the middle of a turn"},
+		{team.Codex, "headless/testdata/codex-0.169.0/turn.jsonl", team.Idle, "Again."},
+		{team.Gemini, "headless/testdata/gemini-0.61.0/401.jsonl", team.Blocked, "the key is unknown here"},
+		{team.Codex, "", team.Stopped, "its session ended"}, // before any turn
+	} {
+		options := func() Options { return Options{Agent: c.name, Reader: drivers.Reader(c.name)} }
+		o := New(options())
+		if seen := o.End("s", 0); len(seen.Records) > 0 {
+			t.Errorf("%s: the end of nothing is %+v", c.file, seen)
+		}
+		lines := [][]byte{[]byte(`{"type":"thread.started","thread_id":"t"}`)}
+		if c.file != "" {
+			lines = linesOf(t, "../agent/"+c.file)
+		}
+		for _, line := range lines {
+			o.Line("s", line, 1)
+		}
+		saved, err := o.Save()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Restore(options(), saved, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := again.End("s", 2), o.End("s", 2); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: read back it ends with %+v, and not %+v", c.file, got, want)
+		}
+		if m := o.member(); m.Status != c.status || m.Summary != c.summary {
+			t.Errorf("%s: in the end it is %s: %s", c.file, m.Status, m.Summary)
+		}
+		if seen := o.End("s", 3); len(seen.Records) > 0 {
+			t.Errorf("%s ends twice: %+v", c.file, seen)
+		}
+		before := o.member().Incarnation
+		for _, line := range linesOf(t, "../agent/headless/testdata/"+map[string]string{team.Codex: "codex-0.169.0", team.Gemini: "gemini-0.61.0", team.OpenCode: "opencode-1.18.33"}[c.name]+"/turn.jsonl") {
+			o.Line("s", line, 4)
+		}
+		if m := o.member(); m.Status != team.Idle || m.Summary != "Again." || (m.Incarnation != before) != (c.status == team.Failed || c.status == team.Stopped) {
+			t.Errorf("%s: the program after it leaves %+v", c.file, m)
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ func (t *Team) fields(c *coder) {
 	c.str("dir", &t.Dir)
 	c.str("lead", &t.Lead)
 	c.str("observed", &t.Observed)
+	c.bool("session", &t.Session)
 	c.bool("delegate", &t.Delegate)
 	c.sub("budget", t.Budget == Budget{}, &t.Budget)
 	c.str("exhausted", &t.Exhausted)

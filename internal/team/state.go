@@ -171,6 +171,7 @@ type Team struct {
 	Dir           string // where its members work; absolute
 	Lead          string // name of the lead, for life
 	Observed      string // the name by which its own agents know it, where it is a team that is watched; "" for a team of ours
+	Session       bool   // what is watched is no team but one session, of the agent that Observed names
 	Delegate      bool   // the lead may only coordinate
 	Budget        Budget
 	Exhausted     string // which budget was spent; "" while there is one left
