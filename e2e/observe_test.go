@@ -61,6 +61,9 @@ func TestObserverGoesOnAfterKill(t *testing.T) {
 		{"a session of Codex", filepath.Join(sessions, "codex", "testdata", "codex-0.169.0", "turn.jsonl"), "codex"},
 		{"a session of Gemini", filepath.Join(sessions, "acp", "testdata", "gemini.jsonl"), "gemini"},
 		{"a session of OpenCode", filepath.Join(sessions, "acp", "testdata", "opencode.jsonl"), "opencode"},
+		{"what Codex prints", filepath.Join(sessions, "headless", "testdata", "codex-0.169.0", "turn.jsonl"), "codex"},
+		{"what Gemini prints", filepath.Join(sessions, "headless", "testdata", "gemini-0.61.0", "turn.jsonl"), "gemini"},
+		{"what OpenCode prints", filepath.Join(sessions, "headless", "testdata", "opencode-1.18.33", "turn.jsonl"), "opencode"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data, err := os.ReadFile(c.file)

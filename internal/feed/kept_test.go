@@ -11,9 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/agent/drivers"
 	"cadre/internal/desk"
 	"cadre/internal/home"
 	"cadre/internal/observe"
+	"cadre/internal/solo"
 	"cadre/internal/team"
 )
 
@@ -228,6 +230,75 @@ func TestNamesThatAreNone(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// The end of a stream in the middle of a turn is kept and journaled once, wherever its observer was killed, and the next stream is gone on with.
+func TestStreamsEnd(t *testing.T) {
+	data, err := os.ReadFile("../agent/headless/testdata/codex-0.169.0/interrupted.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore := func(saved []byte, newer *team.State) (Observer, error) {
+		return solo.Restore(solo.Options{Agent: team.Codex, Name: "lone", Reader: drivers.Reader(team.Codex)}, saved, newer)
+	}
+	h := home.Home{Root: t.TempDir()}
+	stream := &Stream{Source: "stdin", Reader: bytes.NewReader(data)}
+	w, leave := keeping(t, h, "lone")
+	if err := w.Begin(t.Context(), restore); err != nil {
+		t.Fatal(err)
+	}
+	book := w.Book
+	w.Book = nil // the journal gets nothing of it: it is killed before
+	if err := stream.read(w); err != nil {
+		t.Fatal(err)
+	}
+	w.Book = book
+	leave()
+	for n := range 2 { // the second time, it has nothing to add
+		w, leave := keeping(t, h, "lone")
+		if err := w.Begin(t.Context(), restore); err != nil {
+			t.Fatal(err)
+		}
+		w.End("stdin")
+		if m := member(t, w.observer.Team()); m.Status != team.Failed || m.Incarnation != 1 {
+			t.Errorf("begun again %d times, it is %+v", n+1, m)
+		}
+		leave()
+		history, _ := journaled(t, h, "lone")
+		if last := history[len(history)-1]; strings.Count(strings.Join(history, ""), "in the middle") != 1 || !strings.Contains(last, "in the middle") {
+			t.Errorf("begun again %d times, journaled is\n%s", n+1, strings.Join(history, "\n"))
+		}
+	}
+	w, leave = keeping(t, h, "lone")
+	defer leave()
+	if err := w.Begin(t.Context(), restore); err != nil {
+		t.Fatal(err)
+	}
+	w.Line("stdin", []byte(`{"type":"thread.started","thread_id":"another"}`), Place{})
+	if m := member(t, w.observer.Team()); m.Status != team.Active || m.Incarnation != 2 {
+		t.Errorf("gone on with, it is %+v", m)
+	}
+}
+
+func member(t *testing.T, s *team.State) team.Member {
+	t.Helper()
+	m, there := s.Member(team.Codex)
+	if !there {
+		t.Fatal("it did not join")
+	}
+	return m
+}
+
+// A team's observer has no use for the end of a stream, and nothing is kept of it.
+func TestStreamOfATeamEnds(t *testing.T) {
+	h := home.Home{Root: t.TempDir()}
+	w, leave := keeping(t, h, "fx")
+	defer leave()
+	begin(t, w, "fx")
+	before, at := w.Kept.size, w.Kept.skipped
+	if w.End("stdin"); w.Kept.size != before || w.Kept.skipped != at {
+		t.Errorf("kept are %d bytes and %d lines more", w.Kept.size-before, w.Kept.skipped-at)
 	}
 }
 

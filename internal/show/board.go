@@ -96,12 +96,13 @@ func Board(s *team.State, said []Saying, width, height int) []Line {
 func headline(s *team.State) string {
 	t := s.Team()
 	name := Clean(t.Name)
-	observed := Clean(t.Observed)
-	if t.Session {
-		observed = "a session of " + observed
-	}
-	if observed != "" && observed != name {
-		name += " (" + observed + ")"
+	switch {
+	case t.Session && t.Observed == t.Name:
+		name = "a session of " + name
+	case t.Session:
+		name += " (a session of " + Clean(t.Observed) + ")"
+	case t.Observed != "" && t.Observed != t.Name:
+		name += " (" + Clean(t.Observed) + ")"
 	}
 	parts := []string{name}
 	if !t.Session { // one has no tasks

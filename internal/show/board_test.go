@@ -76,6 +76,21 @@ func TestBoard(t *testing.T) {
 	}
 }
 
+// A session that is watched is called one, and its tasks are not counted.
+func TestBoardOfASession(t *testing.T) {
+	for name, want := range map[string]string{"codex": "a session of codex · 7 tokens", "lone": "lone (a session of codex) · 7 tokens"} {
+		s := &team.State{}
+		s.Apply(&team.Record{Seq: 1, ID: "c", At: 1, Events: []team.Event{
+			&team.TeamCreated{Team: team.Team{ID: "t", Name: name, Observed: "codex", Session: true, Status: team.TeamPending}, Lead: team.Member{Name: "boss", Agent: team.External, Status: team.Active}},
+			&team.MemberSpawned{Member: team.Member{Name: "codex", Agent: team.External, Status: team.Active, Incarnation: 1}},
+			&team.UsageReported{Member: "codex", Usage: team.Usage{InputTokens: 7}},
+		}})
+		if got := show.Board(s, nil, 80, 30)[0].Text; got != want {
+			t.Errorf("its headline is %q, not %q", got, want)
+		}
+	}
+}
+
 // A board fits the screen, whatever its size, and what is at work comes before what is over.
 func TestBoardFits(t *testing.T) {
 	s := watched(40, 300)
