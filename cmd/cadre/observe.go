@@ -49,15 +49,17 @@ type observation struct {
 func (a *app) observeCommand() *cobra.Command {
 	o := &observation{app: a}
 	c := &cobra.Command{
-		Use: "observe [FILE|-]...", Short: "Watch a team of Claude Code by what its agents say",
-		Long: `Watch a team of Claude Code by what its agents say, without touching it:
+		Use: "observe [FILE|-]...", Short: "Watch a team of Claude Code, or a session of another agent, by what the agents say",
+		Long: `Watch a team of Claude Code by what its agents say, or a session of another agent, without touching it:
 
   claude -p --output-format stream-json --verbose ... | cadre observe -
   cadre observe stream.jsonl --state
   cadre observe --transcripts ~/.claude/projects/-home-me-project
   cadre observe lead.jsonl --member alice=alice.jsonl --as-team fx
   cadre observe --sdk-url :8700 --exec claude -- --model opus
-  cadre observe --agent codex app-server.jsonl
+  codex exec --json ... | cadre observe --agent codex -
+  gemini -p ... --output-format stream-json | cadre observe --agent gemini -
+  opencode run --format json ... | cadre observe --agent opencode -
   cadre observe --claude-team session-3ef37f77
 
 Where there are several teams, in one folder or log, it is the one that began last that is observed.
@@ -76,8 +78,9 @@ program, with the arguments behind --; its user is standard input and output wit
 token are told (the token is $CADRE_CONSUMER_TOKEN, if that is set). What was lost while the program was not connected is said. Claude Code
 2.1.47 connects; newer versions refuse an address that is not their maker's.
 
-With --agent it reads the stream of a session whose agent has no teams, codex, gemini, opencode or acp:COMMAND, and shows it as a team of one. The agent's next
-session is that of the same member; there, what standard input shows again counts again.
+With --agent it reads the stream of a session whose agent has no teams, codex, gemini, opencode or acp:COMMAND, and shows it as a team of one. It may be what the
+agent prints where nobody drives it, as above, or what it says to a program that does: codex app-server, or the Agent Client Protocol. A stream that ends in the
+middle of a turn was cut off, and the session failed. The agent's next session is that of the same member; there, what standard input shows again counts again.
 
 With --claude-team it follows the files of a team that Claude Code runs, its roster, tasks and inboxes, and writes nothing there; TEAM is the name of a folder in
 Claude Code's teams folder: ls ~/.claude/teams. It goes on until the team is gone, and keeps it, under its own name where --as-team gives no other; with --state it
@@ -137,7 +140,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if terminal {
-		o.board = openScreen(o.out.(*os.File), func(see func(*team.State)) {
+		o.board = openScreen(o.out.(*os.File), o.observed(), func(see func(*team.State)) {
 			w.View(func(seen feed.Observer) { see(seen.Team()) })
 		})
 	}
@@ -404,7 +407,7 @@ func (o *observation) count(c observe.Counts, none bool) {
 		o.note(fmt.Sprintf("of %d lines: %s", c.Lines, strings.Join(odd, ", ")))
 	}
 	if none && !o.state {
-		o.note(fmt.Sprintf("no team was seen in %d lines", c.Lines))
+		o.note(fmt.Sprintf("no %s was seen in %d lines", o.observed(), c.Lines))
 	}
 }
 

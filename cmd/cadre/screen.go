@@ -19,6 +19,7 @@ import (
 // screen shows a team on a terminal for as long as it is watched, on a page of its own, and leaves the last of it where the command was called.
 type screen struct {
 	out  *os.File
+	what string                  // is awaited: a team, a session
 	view func(func(*team.State)) // shows the team while nobody changes it
 	bare bool                    // without colors
 
@@ -45,8 +46,8 @@ const (
 )
 
 // openScreen begins to show the team.
-func openScreen(out *os.File, view func(func(*team.State))) *screen {
-	p := &screen{out: out, view: view, bare: os.Getenv("NO_COLOR") != "", wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+func openScreen(out *os.File, what string, view func(func(*team.State))) *screen {
+	p := &screen{out: out, what: what, view: view, bare: os.Getenv("NO_COLOR") != "", wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	io.WriteString(out, openPage)
 	go p.run()
 	return p
@@ -133,7 +134,7 @@ func (p *screen) draw(width, height int) string {
 	var lines []show.Line
 	p.view(func(s *team.State) {
 		if s == nil {
-			lines = []show.Line{{Text: "There is no team yet. It is shown when one begins.", Tone: show.Faint}}
+			lines = []show.Line{{Text: "There is no " + p.what + " yet. It is shown when one begins.", Tone: show.Faint}}
 			return
 		}
 		lines = show.Board(s, said, width, height-1)

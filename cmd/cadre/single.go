@@ -12,6 +12,14 @@ import (
 	"cadre/internal/team"
 )
 
+// observed is what is watched for.
+func (o *observation) observed() string {
+	if o.agent == "" {
+		return "team"
+	}
+	return "session"
+}
+
 // observer is who watches what was named: a team of Claude Code's, or one session of an agent that has no teams.
 func (o *observation) observer(args []string) (feed.Restore, error) {
 	if o.agent == "" {

@@ -9,7 +9,7 @@
 // # Recordings
 //
 // What the programs say is kept in testdata of their drivers, a folder for each version, and beside each recording what the driver's decoder makes of it.
-// To record a version: go test ./internal/agent/codex -run Recordings -record -update
+// To record a version: go test ./internal/agent/codex -run Recordings -record -update. What they print where nobody drives them is kept by package headless.
 //
 // # Guarantees
 //
