@@ -1,6 +1,7 @@
 package headless
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -149,15 +150,15 @@ func (c *Codex) spends(sum codexTokens) []agent.Update {
 	return used(team.Usage{InputTokens: max(0, sum.Input-was.Input-cached-written), CacheReadTokens: cached, CacheWriteTokens: written, OutputTokens: max(0, sum.Output-was.Output)})
 }
 
-// reconnects are the words with which it tries again by itself.
-var reconnects = pattern.Lazy(`^Reconnecting\.\.\. \d+/\d+ \((?s:(.*))\)$`)
+// reconnects are the words with which it tries again by itself, and mostly those for the reason.
+var reconnects = pattern.Lazy(`^Reconnecting\.\.\. \d+/\d+(?: \((?s:(.*))\))?$`)
 
 // failed is an error. That of a turn is told again with its end; one before any turn is all that comes.
 func (c *Codex) failed(words string) []agent.Update {
 	t := &c.state.Turn
 	switch again := reconnects().FindStringSubmatch(strings.TrimSpace(words)); {
 	case again != nil:
-		return append(t.begin(), agent.Retrying{Problem: *problem(0, again[1])})
+		return append(t.begin(), agent.Retrying{Problem: *problem(0, cmp.Or(again[1], again[0]))})
 	case t.Open || c.state.Thread == "":
 		return nil
 	}

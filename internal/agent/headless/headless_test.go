@@ -242,6 +242,7 @@ func TestOtherLines(t *testing.T) {
 		{new(Codex), `{"type":"item.started","item":{"type":"web_search","id":"1","query":"go"}}`, `TurnStarted|ToolStarted ID="1" Tool="WebSearch" Input="{\"query\":\"go\"}"`},
 		{new(Codex), `{"type":"item.started","item":{"type":"file_change","id":"1","changes":[{"path":"a"},{"path":"b"}]}}`,
 			`TurnStarted|ToolStarted ID="1" Tool="Edit" Input="{\"changes\":[{\"path\":\"a\",\"kind\":\"\"},{\"path\":\"b\",\"kind\":\"\"}]}"`},
+		{new(Codex), `{"type":"error","message":"Reconnecting... 1/5"}`, `TurnStarted|Retrying Problem={Kind="model" Text="Reconnecting... 1/5"}`},
 		{new(Codex), `{"type":"turn.failed"}`, `TurnStarted|TurnEnded Problem={Kind="model" Text="the turn failed"}`},
 		{new(Gemini), `{"type":"tool_use","tool_name":"mcp_notes_write","tool_id":"1"}`, `TurnStarted|ToolStarted ID="1" Tool="mcp__notes__write" Input="{}"`},
 		{new(Gemini), `{"type":"result","status":"error","error":{"message":"[API Error: {\"error\":{\"code\":429,\"message\":\"well\"}}]"}}`, `TurnStarted|TurnEnded Problem={Kind="limit" Text="well"}`},
