@@ -25,7 +25,6 @@ type Book struct {
 	seq     int64           // of its last record
 	length  int             // of the last snapshot, in bytes
 
-	adding string // id of the team whose records are added
 	mu     sync.Mutex
 	moved  *sync.Cond // the queue has become longer or shorter
 	queue  []page
@@ -60,7 +59,7 @@ func OpenBook(ctx context.Context, h home.Home, name string, note func(string)) 
 	case s.Team().Observed == "":
 		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is a team of yours, and an observed one needs a name of its own: --as-team NAME", name)}
 	default:
-		b.team, b.adding, b.seq = s.Team().ID, s.Team().ID, s.Seq()
+		b.team, b.seq = s.Team().ID, s.Seq()
 		if b.journal, _, err = h.Open(name, note); err != nil {
 			return nil, err
 		}
@@ -83,24 +82,25 @@ func (b *Book) state(ctx context.Context) (s *team.State, err error) {
 	return s, d.Close()
 }
 
-// Add has records written, in this order; s is the team after them. It waits only where very many wait already.
+// Add has records written, in this order; s is the team before them, nil for none, until another one begins among them. It waits only where very many wait already.
 func (b *Book) Add(s *team.State, records []*team.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if records[0].Seq+int64(len(records)) == s.Seq()+1 { // no other team begins among them
-		b.adding = s.Team().ID
+	of := ""
+	if s != nil {
+		of = s.Team().ID
 	}
 	for _, r := range records {
 		if created, ok := r.Events[0].(*team.TeamCreated); ok {
-			b.adding = created.Team.ID
+			of = created.Team.ID
 		}
 		for len(b.queue) >= longQueue && b.err == nil {
 			b.moved.Wait()
 		}
-		b.queue = append(b.queue, page{b.adding, r.Seq, team.AppendRecord(nil, r)})
+		b.queue = append(b.queue, page{of, r.Seq, team.AppendRecord(nil, r)})
 	}
 	b.moved.Broadcast()
 	return b.err

@@ -129,11 +129,12 @@ func (w *Watch) reconcile(ctx context.Context, restore Restore) error {
 	return err
 }
 
-func (w *Watch) journal(s *team.State, seen observe.Seen) error {
+// journal has what was seen journaled; before is the team as it was until then.
+func (w *Watch) journal(before *team.State, seen observe.Seen) error {
 	if w.Book == nil {
 		return nil
 	}
-	return w.Book.Add(s, seen.Records)
+	return w.Book.Add(before, seen.Records)
 }
 
 // Run runs the feeds until all have ended, or ctx has, or somebody's Look has had enough. Then everything is kept and journaled.
@@ -200,7 +201,7 @@ func (w *Watch) take(e entry) observe.Seen {
 		return observe.Seen{}
 	}
 	e.At = w.Now()
-	before := w.observer.Counts().Decoded
+	before, decoded := w.observer.Team(), w.observer.Counts().Decoded
 	seen := e.show(w.observer)
 	if e.Kind == endEntry && len(seen.Records) == 0 {
 		return seen
@@ -208,8 +209,8 @@ func (w *Watch) take(e entry) observe.Seen {
 	if e.Place != (Place{}) {
 		w.places[e.Source] = e.Place
 	}
-	said := e.Kind != lineEntry || len(seen.Warnings) > 0 || w.observer.Counts().Decoded != before
-	if err := w.record(e, seen, said); err != nil {
+	said := e.Kind != lineEntry || len(seen.Warnings) > 0 || w.observer.Counts().Decoded != decoded
+	if err := w.record(e, before, seen, said); err != nil {
 		w.fail(err)
 	}
 	return seen
@@ -217,7 +218,7 @@ func (w *Watch) take(e entry) observe.Seen {
 
 // record keeps what was taken, journals it and shows it, in the order that the package comment gives the reason for; only whoever looks on need not wait for the
 // disk.
-func (w *Watch) record(e entry, seen observe.Seen, said bool) error {
+func (w *Watch) record(e entry, before *team.State, seen observe.Seen, said bool) error {
 	if w.Kept != nil {
 		if err := w.Kept.add(e, said); err != nil {
 			return err
@@ -226,7 +227,7 @@ func (w *Watch) record(e entry, seen observe.Seen, said bool) error {
 	if !said {
 		return nil
 	}
-	if err := w.journal(w.observer.Team(), seen); err != nil {
+	if err := w.journal(before, seen); err != nil {
 		return err
 	}
 	if w.Look != nil {

@@ -210,7 +210,7 @@ func (k *Kept) replace(data []byte) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// restore reads back what is known, shows the lines since to the observer, and gives what they said to each. Then the log goes on.
+// restore reads back what is known, shows the lines since to the observer, and gives what they said to each, with the team as it was before. Then the log goes on.
 func (k *Kept) restore(restore Restore, places map[string]Place, each func(*team.State, observe.Seen) error) (Observer, error) {
 	s := saved{V: keptFormat}
 	data, err := os.ReadFile(filepath.Join(k.dir, savedName))
@@ -280,11 +280,12 @@ func (k *Kept) replay(o Observer, places map[string]Place, each func(*team.State
 		for range e.Skipped {
 			o.Line(e.Source, nil, e.At)
 		}
+		before := o.Team()
 		seen := e.show(o)
 		if e.Place != (Place{}) {
 			places[e.Source] = e.Place
 		}
-		if err := each(o.Team(), seen); err != nil {
+		if err := each(before, seen); err != nil {
 			return whole, err
 		}
 	}

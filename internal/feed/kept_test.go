@@ -405,6 +405,25 @@ func TestNextTeam(t *testing.T) {
 	}
 }
 
+// So it is when one line says that the one team is over and the next has begun: killed behind it, the observation goes on.
+func TestNextTeamInOneLine(t *testing.T) {
+	h := home.Home{Root: t.TempDir()}
+	for n, created := range []team.Time{1, 2, 2, 3, 3} {
+		w, leave := keeping(t, h, "fx")
+		begin(t, w, "fx")
+		roster := jsonOf(map[string]any{"createdAt": created, "leadAgentId": "team-lead@fx", "leadSessionId": "s", "members": []any{map[string]any{"name": "ann"}}})
+		w.Line("files", encoded(observe.FileNote{Type: observe.FileNoteType, Team: "fx", At: 10, N: int64(n + 1), Config: []byte(roster)}), Place{})
+		leave()
+		if w.ended != nil {
+			t.Fatal(w.ended)
+		}
+		away, err := filepath.Glob(filepath.Join(h.Root, "archive", "*"))
+		if _, state := journaled(t, h, "fx"); err != nil || len(away) != int(created)-1 || !strings.Contains(state, `"ann"`) {
+			t.Errorf("at %d, put away are %v, %v, and there is %s", n, away, err, state)
+		}
+	}
+}
+
 func TestOneObserverAtATime(t *testing.T) {
 	h := home.Home{Root: t.TempDir()}
 	_, leave := keeping(t, h, "fx")
