@@ -17,6 +17,7 @@ import (
 	"cadre/internal/agent/drivers"
 	"cadre/internal/claudefs/native"
 	"cadre/internal/claudeteam"
+	"cadre/internal/pattern"
 	"cadre/internal/team"
 )
 
@@ -106,12 +107,35 @@ A lead that has spawned no teammate of its own does not read its mail: let it sp
 	return c
 }
 
-// again is the command that goes on for the member when it was killed.
+// again is the command that goes on for the member when it was killed, for a person's shell: with all that makes it the same agent under the same rules.
 func (s seated) again() string {
+	words, kind := []string{"cadre", "claude-teammate", "--agent-name", s.name, "--team-name", s.team}, "--agent-type"
 	if s.joins {
-		return "cadre join " + s.team + " --name " + s.name
+		words, kind = []string{"cadre", "join", s.team, "--name", s.name}, "--type"
 	}
-	return "cadre claude-teammate --agent-name " + s.name + " --team-name " + s.team
+	for _, flag := range []struct{ name, value string }{{"--agent", s.agent}, {kind, s.kind}, {"--model", s.model}, {"--agent-color", s.color}, {"--permission-mode", s.mode}} {
+		if flag.value != "" {
+			words = append(words, flag.name, shellWord(flag.value))
+		}
+	}
+	if s.plan {
+		words = append(words, "--plan-mode-required")
+	}
+	if s.skip {
+		words = append(words, "--dangerously-skip-permissions")
+	}
+	return strings.Join(words, " ")
+}
+
+// plainWord is what a shell takes as it is.
+var plainWord = pattern.Lazy(`^[A-Za-z0-9@%+=:,./_-]+$`)
+
+// shellWord is a word as a shell reads it.
+func shellWord(word string) string {
+	if plainWord().MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // buryCommand is what the leash runs when the process of a member was killed.

@@ -1,0 +1,72 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Of a member that was killed the lead is told with which words it comes back. In a shell they bring back the same agent, under the same rules.
+func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
+	w := newWorld(t)
+	p := w.plays("2.1.329")
+	p.until(`"leadSessionId"`)
+	folder := filepath.Join(w.root, "claude", "teams", p.name)
+	tim := func() string {
+		var config struct{ Members []map[string]any }
+		data, err := os.ReadFile(filepath.Join(folder, "config.json"))
+		if err != nil || json.Unmarshal(data, &config) != nil {
+			return ""
+		}
+		for _, m := range config.Members {
+			if m["name"] == "tim" {
+				return strings.Join([]string{m["agentType"].(string), m["model"].(string), m["mode"].(string)}, ", ")
+			}
+		}
+		return ""
+	}
+	const want = "a tester's tester, small, acceptEdits"
+	first := w.start("join", p.name, "--name", "tim", "--agent", "shell", "--type", "a tester's tester", "--model", "small", "--permission-mode", "acceptEdits")
+	eventually(t, "it has joined", func() bool { return tim() == want })
+	first.awaits("shell is tim on team " + p.name)
+	first.kill()
+	words := ""
+	eventually(t, "the lead is told", func() bool {
+		var inbox []struct{ From, Text string }
+		data, err := os.ReadFile(filepath.Join(folder, "inboxes", "team-lead.json"))
+		if err != nil || json.Unmarshal(data, &inbox) != nil {
+			return false
+		}
+		for _, e := range inbox {
+			var notice struct{ Result string }
+			if e.From == "tim" && json.Unmarshal([]byte(e.Text), &notice) == nil {
+				if _, command, ok := strings.Cut(notice.Result, "It comes back with: "); ok {
+					words = command
+				}
+			}
+		}
+		return words != "" && tim() == ""
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	again := exec.CommandContext(ctx, "/bin/sh", "-c", "exec "+words)
+	again.Dir, again.Env = w.dir, append(w.env, "PATH="+filepath.Dir(cadre)+":"+os.Getenv("PATH"))
+	var said strings.Builder
+	again.Stdout, again.Stderr = &said, &said
+	if err := again.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is back", func() bool { return tim() == want })
+	if err := again.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	again.Wait()
+	if !strings.Contains(said.String(), "shell is tim") || tim() != "" {
+		t.Errorf("by %q it came back as %q, and left %q on the roster", words, said.String(), tim())
+	}
+}
