@@ -70,3 +70,19 @@ func TestKilledMemberComesBackByTheWordsOfItsNotice(t *testing.T) {
 		t.Errorf("by %q it came back as %q, and left %q on the roster", words, said.String(), tim())
 	}
 }
+
+// Who joins in plan mode changes nothing before the lead has approved a plan; an agent that nobody can hold to that does not join, and says why.
+func TestJoinInPlanMode(t *testing.T) {
+	w := newWorld(t)
+	p := w.plays("2.1.329")
+	p.until(`"leadSessionId"`)
+	w.refused(w.cadre("join", p.name, "--name", "tim", "--agent", "external"), 2, `there is no agent "external"; there are: claude, codex, gemini, opencode, acp:COMMAND, claude-tmux, shell`)
+	r := w.cadre("join", p.name, "--name", "tim", "--agent", "shell", "--permission-mode", "plan")
+	if r.code == 0 || !strings.Contains(r.err, "shell cannot be held to a plan") {
+		t.Errorf("it ended with %d: %s%s", r.code, r.out, r.err)
+	}
+	config, err := os.ReadFile(filepath.Join(w.root, "claude", "teams", p.name, "config.json"))
+	if err != nil || strings.Contains(string(config), `"tim"`) {
+		t.Errorf("the roster is %s, %v", config, err)
+	}
+}

@@ -111,7 +111,7 @@ func (g *goal) file(ctx context.Context, text, dir string) (*teamfile.File, erro
 	}
 	switch {
 	case g.agent == team.Shell || g.agent == team.External:
-		return nil, usage{fmt.Errorf("%s cannot lead by itself; the agents that can: %s", g.agent, strings.Join(drivers.Words()[:len(drivers.Models)+1], ", "))}
+		return nil, usage{fmt.Errorf("%s cannot lead by itself; the agents that can: %s", g.agent, strings.Join(drivers.Leading(), ", "))}
 	case !drivers.Known(g.agent):
 		return nil, knownAgent(g.agent)
 	}

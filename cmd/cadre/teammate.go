@@ -99,7 +99,7 @@ A lead that has spawned no teammate of its own does not read its mail: let it sp
 		},
 	}
 	c.Flags().StringVar(&s.name, "name", "", "name on the team (needed)")
-	c.Flags().StringVar(&s.agent, "agent", "", strings.Join(drivers.Words(), ", ")+"; by default as $CADRE_HOME/"+claudeteam.ConfigFile+" says")
+	c.Flags().StringVar(&s.agent, "agent", "", strings.Join(drivers.Running(), ", ")+"; by default as $CADRE_HOME/"+claudeteam.ConfigFile+" says")
 	c.Flags().StringVar(&s.model, "model", "", "the agent's model")
 	c.Flags().StringVar(&s.kind, "type", "general-purpose", "what kind of agent it is, as the others see it")
 	c.Flags().StringVar(&s.mode, "permission-mode", "", "what it may do without asking: "+strings.Join(team.PermissionModes, ", "))
@@ -118,7 +118,7 @@ func (s seated) again() string {
 			words = append(words, flag.name, shellWord(flag.value))
 		}
 	}
-	if s.plan {
+	if s.plan && !s.joins { // then its mode says so
 		words = append(words, "--plan-mode-required")
 	}
 	if s.skip {
@@ -178,13 +178,14 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	if s.model != "" && (choice.Model == "" && choice.Agent == team.Claude || s.joins) { // the lead's models mean nothing to others
 		choice.Model = s.model
 	}
+	s.plan = s.plan || s.joins && s.mode == "plan"
 	mode, err := s.permissions()
 	if err != nil {
 		return err
 	}
 	driver := agents().Agent(choice.Agent)
 	if driver == nil {
-		return usage{fmt.Errorf("there is no agent %q; there are: %s", choice.Agent, strings.Join(drivers.Words(), ", "))}
+		return usage{fmt.Errorf("there is no agent %q; there are: %s", choice.Agent, strings.Join(drivers.Running(), ", "))}
 	}
 	dir, err := workDir(".")
 	if err != nil {
@@ -238,11 +239,11 @@ func (s seated) permissions() (string, error) {
 // enroll adds the member to the roster.
 func (s seated) enroll(ctx context.Context, seat *claudeteam.Seat, model, mode, dir string) error {
 	prompt, pane := "", os.Getenv("TMUX_PANE")
-	plan, active, backend := false, false, "tmux"
+	active, backend := false, "tmux"
 	if pane == "" {
 		pane, backend = "in-process", "in-process"
 	}
-	return seat.Join(ctx, native.Member{AgentID: s.name + "@" + s.team, Name: s.name, AgentType: s.kind, Model: &model, Prompt: &prompt, Color: s.color, PlanModeRequired: &plan,
+	return seat.Join(ctx, native.Member{AgentID: s.name + "@" + s.team, Name: s.name, AgentType: s.kind, Model: &model, Prompt: &prompt, Color: s.color, PlanModeRequired: &s.plan,
 		JoinedAt: time.Now().UnixMilli(), TmuxPaneID: pane, Cwd: dir, Subscriptions: []string{}, BackendType: backend, IsActive: &active, Mode: mode})
 }
 

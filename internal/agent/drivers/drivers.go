@@ -119,10 +119,12 @@ func Reader(name string) agent.Reader {
 // Known reports whether there is an agent of that name.
 func Known(name string) bool { return name == team.External || Set{}.Agent(name) != nil }
 
-// Words are the names of agents, for help and errors; those of the models and acp: are the first.
-func Words() []string {
-	return append(slices.Clone(Models), team.ClaudeTmux, team.ACP+"COMMAND", team.Shell, team.External)
-}
+// Words are the names of agents, for help and errors.
+func Words() []string { return append(Running(), team.External) }
+
+// Running are those of whom cadre runs sessions, and Leading those of them that can lead.
+func Running() []string { return append(Leading(), team.ClaudeTmux, team.Shell) }
+func Leading() []string { return append(slices.Clone(Models), team.ACP+"COMMAND") }
 
 // Offers are the agents that a lead may spawn: its own, and those that are installed, as far as a look into PATH tells. own may be "".
 func Offers(own string) []string {
