@@ -41,7 +41,7 @@ func (o *Observer) leads(session, source string) bool {
 // its start had no other.
 func (o *Observer) precedes(at stamp) bool {
 	e := &o.epoch
-	return o.here() && at.At < e.Created && e.Name != implicit(e.LeadSession)
+	return o.here() && at.At < min(e.Created, e.Founded.At) && e.Name != implicit(e.LeadSession)
 }
 
 // anySource leads a team that was read back and whose lead's session is not known.

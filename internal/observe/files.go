@@ -121,13 +121,14 @@ func (o *Observer) takeNote(name string, src *source, line []byte, now team.Time
 	o.again()
 }
 
-// takeConfig takes the roster. A teammate that is on it has been since it joined, and runs, if nobody heard of its end after that.
+// takeConfig takes the roster. A teammate that is on it has been since it joined, and runs, if nobody heard of its end after that; one that was off it is back. What
+// is there was made before it was read, whatever a clock said that was ahead.
 func (o *Observer) takeConfig(n *FileNote, at stamp) {
 	var c configFile
 	if lenient(json.Unmarshal(n.Config, &c)) != nil {
 		return
 	}
-	created := stamp{At: c.CreatedAt}
+	created := stamp{At: min(c.CreatedAt, at.At)}
 	switch anew := o.madeAnew(n.Team, c.LeadSession, c.CreatedAt); {
 	case !o.here() && !anew && !o.wanted(n.Team, created): // another one, or what is left of one that is over
 		return
@@ -157,7 +158,10 @@ func (o *Observer) takeConfig(n *FileNote, at stamp) {
 		if p == nil {
 			continue
 		}
-		joined := stamp{At: m.JoinedAt}
+		joined := stamp{At: min(m.JoinedAt, at.At)}
+		if p.Ended.V == left {
+			joined = at
+		}
 		p.Joined.learn(true, joined)
 		p.About.learn(about{AgentID: m.AgentID, Type: m.Type, Model: m.Model, Color: m.Color, Prompt: m.Prompt, Planned: m.Planned}, joined)
 		p.Ended.learn("", joined)
@@ -171,7 +175,7 @@ func (o *Observer) takeConfig(n *FileNote, at stamp) {
 		}
 	}
 	for name, p := range o.roster.People {
-		if !listed[name] && p.Joined.V && p.Ended.V == "" && p.About.When.before(at) && p.Ended.When.before(at) {
+		if !listed[name] && p.Joined.V && p.Ended.V != left && p.About.When.before(at) && p.Ended.When.before(at) {
 			o.roster.at(name).Ended.learn(left, at)
 		}
 	}

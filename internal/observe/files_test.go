@@ -124,6 +124,16 @@ func TestRosterOfFiles(t *testing.T) {
 	s.want("fx/lead alice:shutdown bob:shutdown") // bob went without a word
 	s.note("fx", t0+200, rosterFile("fx", t0, map[string]team.Time{"alice": t0 + 190}))
 	s.want("fx/lead alice:active bob:shutdown")
+	// By clocks that were set back both are spawned again before they ended, and by one that was ahead carol is spawned tomorrow.
+	s.note("fx", t0+300, rosterFile("fx", t0, map[string]team.Time{"carol": t0 + 86_400_000}))
+	s.want("fx/lead alice:shutdown bob:shutdown carol:active")
+	s.note("fx", t0+400, rosterFile("fx", t0, map[string]team.Time{"alice": t0 - 10, "bob": t0 - 10}))
+	s.want("fx/lead alice:active bob:active carol:shutdown")
+	// One that shut down and went is back like one that only went.
+	s.note("fx", t0+500, obj{"to": "team-lead", "key": "k2", "entry": obj{"from": "alice", "text": `{"type":"shutdown_approved","requestId":"shutdown-2@alice","from":"alice"}`}})
+	s.note("fx", t0+600, rosterFile("fx", t0, nil))
+	s.note("fx", t0+700, rosterFile("fx", t0, map[string]team.Time{"alice": t0 - 10}))
+	s.want("fx/lead alice:active bob:shutdown carol:shutdown")
 }
 
 // A team that ended is not there again by what is left of its files; one of its name that was created later is.
@@ -199,6 +209,11 @@ func TestBeforeTheTeamOfFiles(t *testing.T) {
 	s.now = t0 + 6000
 	s.task("3", "C")
 	s.want("fx/lead bob:active #1:pending #3:pending")
+
+	s = play(t) // by a clock that was ahead the team was made tomorrow
+	s.note("fx", t0, rosterFile("fx", t0+86_400_000, nil))
+	s.task("1", "A")
+	s.want("fx/lead #1:pending")
 }
 
 // One team is observed where several are shown: by its name, whoever comes first.
