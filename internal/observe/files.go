@@ -2,6 +2,7 @@ package observe
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"cadre/internal/team"
@@ -245,7 +246,7 @@ func (o *Observer) takeEntry(name string, n *FileNote, at stamp) {
 
 // isNew reports whether that is said of an entry for the first time: whoever begins to follow tells of each one that is there.
 func (o *Observer) isNew(what string, n *FileNote) bool {
-	h := hash(what + " " + n.To + " " + n.Key)
+	h := hash(fmt.Sprint(what, o.epoch.Before, " ", n.To, " ", n.Key)) // a team before may have had the like
 	if o.correlation.done.has(h) {
 		o.counts.Duplicates++
 		return false

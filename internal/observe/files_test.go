@@ -175,6 +175,10 @@ func TestTeamMadeAnew(t *testing.T) {
 		if s.Team().Team().ID == first.Team().ID || first.Exists() || s.Team().MessageSeq() != 0 {
 			t.Errorf("the new team goes on with the old one, %s", first.Team().ID)
 		}
+		s.note("fx", t0+1001, obj{"to": "alice", "key": "k", "entry": obj{"from": "team-lead", "text": "hello"}})
+		if s.Team().MessageSeq() != 1 {
+			t.Errorf("of one message that waits there %d are seen", s.Team().MessageSeq())
+		}
 		s.note("fx", t0+1002, obj{"gone": true})
 		s.want("null")
 		s.note("fx", t0+1003, rosterFile("fx", created-500, nil))
