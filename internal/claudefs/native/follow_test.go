@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"cadre/internal/claudefs"
+	"cadre/internal/watch"
 )
 
 // versions of which there is a recording: every change of the files of a real team, in testdata/claude-<version>.jsonl.
@@ -384,13 +385,18 @@ func TestFollow(t *testing.T) {
 		t.Fatalf("it does not tell %s", what)
 	}
 	expect("that ann is there", func(c Change) bool { m, ok := c.(*MemberJoined); return ok && m.Member.Name == "ann" })
-	if err := tm.Send(ctx, "ann", Entry{From: Lead, Text: "hello"}); err != nil {
-		t.Fatal(err)
+	quickest := time.Hour // on a machine that is busy some are late
+	for n := range 5 {
+		text := fmt.Sprint("hello ", n)
+		if err := tm.Send(ctx, "ann", Entry{From: Lead, Text: text}); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		expect("the message", func(c Change) bool { m, ok := c.(*Sent); return ok && m.To == "ann" && m.Entry.Text == text })
+		quickest = min(quickest, time.Since(began))
 	}
-	began := time.Now()
-	expect("the message", func(c Change) bool { m, ok := c.(*Sent); return ok && m.To == "ann" && m.Entry.Text == "hello" })
-	if took := time.Since(began); took > 500*time.Millisecond {
-		t.Errorf("it took %s", took)
+	if quickest > watch.Watched/4 {
+		t.Errorf("it waits for its next look at everything: the quickest of five messages took %s", quickest)
 	}
 	id, err := tm.CreateTask(ctx, Task{Subject: "s", Status: "pending"})
 	if err != nil {
