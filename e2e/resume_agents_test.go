@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,10 +10,12 @@ import (
 	"testing"
 
 	"cadre/internal/agent/agenttest"
+	"cadre/internal/coord"
 	"cadre/internal/team"
 )
 
-// goesDown ends the machine: all that runs in the world is killed, the tools of agents with it.
+// goesDown ends the machine: all that runs in the world is killed, the tools of agents with it. A host is in no list of processes, and still has its locks, while one of
+// its threads waits for the disk.
 func (s *studio) goesDown() {
 	for len(s.processes()) > 0 {
 		for _, p := range s.processes() {
@@ -22,6 +25,10 @@ func (s *studio) goesDown() {
 			}
 		}
 	}
+	eventually(s.t, "no killed host has its lock", func() bool {
+		teams, _ := filepath.Glob(filepath.Join(s.home, "teams", "*", "hosts"))
+		return !slices.ContainsFunc(teams, coord.Hosted)
+	})
 }
 
 // A machine goes down with a team of agents in the middle of its work: the lead, its teammates, and what their tools run. One command brings all of them
