@@ -196,7 +196,7 @@ func awaitHost(ctx context.Context, d *desk.Desk, dir, member string) error {
 		var m team.Member
 		var seq int64
 		d.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
-		if !m.Status.Running() || m.Host != "" && proc.Held(filepath.Join(dir, "hosts", m.Host, proc.AliveFile)) {
+		if !m.Status.Running() || m.Host != "" && proc.Lives(filepath.Join(dir, "hosts", m.Host)) {
 			return nil
 		}
 		if err := d.Wait(ctx, seq); err != nil {

@@ -81,7 +81,7 @@ func Enroll(hosts, id string) (*proc.Register, error) {
 // Hosted reports whether a living host is enrolled in the folder of hosts.
 func Hosted(hosts string) bool {
 	entries, _ := os.ReadDir(hosts)
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return proc.Held(filepath.Join(hosts, e.Name(), proc.AliveFile)) })
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return proc.Lives(filepath.Join(hosts, e.Name())) })
 }
 
 // Settle waits until no host of an ended team lives any more, ends what they left running, and leaves what members did in worktrees on their branches.
@@ -115,7 +115,7 @@ func Clear(ctx context.Context, hosts string, log func(string)) error {
 
 // bury ends what the host of that folder left running and removes the folder, unless the host lives.
 func bury(ctx context.Context, dir string, log func(string)) error {
-	if proc.Held(filepath.Join(dir, proc.AliveFile)) {
+	if proc.Lives(dir) {
 		return nil
 	}
 	strays, err := proc.EndStrays(ctx, dir)
@@ -338,7 +338,7 @@ func (h *Host) session(ctx context.Context, m team.Member) error {
 func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 	if m.Host != "" {
 		dir := filepath.Join(h.Hosts, m.Host)
-		if proc.Held(filepath.Join(dir, proc.AliveFile)) {
+		if proc.Lives(dir) {
 			return nil
 		}
 		if err := bury(ctx, dir, h.Log); err != nil {

@@ -332,3 +332,35 @@ func runs(pid int) bool {
 	p, err := lookup(pid)
 	return err == nil && !p.zombie
 }
+
+// A host that was killed is dead when its process has ended, also while something of it holds its lock.
+func TestDyingHostDoesNotLive(t *testing.T) {
+	dir := t.TempDir()
+	if Lives(dir) {
+		t.Error("nobody lives there")
+	}
+	r := open(t, dir)
+	if !Lives(dir) {
+		t.Error("a host does not live")
+	}
+	if err := r.Close(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if Lives(dir) {
+		t.Error("a host that has ended lives")
+	}
+	host, out := startHost(t, "lingers", dir, newMark())
+	var child int
+	if _, err := fmt.Fscan(out, &child); err != nil {
+		t.Fatal(err)
+	}
+	if err := awaitExit(host.Process.Pid); err != nil { // a zombie until the test is over
+		t.Fatal(err)
+	}
+	if !Held(filepath.Join(dir, AliveFile)) || Lives(dir) {
+		t.Errorf("its lock is held: %t; it lives: %t", Held(filepath.Join(dir, AliveFile)), Lives(dir))
+	}
+	if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}

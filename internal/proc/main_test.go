@@ -68,6 +68,14 @@ func runHost(mode, dir, mark string) error {
 			die()
 		}
 		return r.Close(context.Background())
+	case "lingers": // something of it holds its lock for a while after it was killed
+		c := exec.Command("sleep", mark)
+		c.ExtraFiles = []*os.File{r.alive.file}
+		if err := c.Start(); err != nil {
+			return err
+		}
+		fmt.Println(c.Process.Pid)
+		die()
 	case "orphans": // its child leaves processes behind and waits for nobody
 		c, err := r.Start(cmd)
 		if err != nil {

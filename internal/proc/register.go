@@ -11,9 +11,28 @@ import (
 	"syscall"
 )
 
-// AliveFile is the name, in a host's folder, of the [Lock] that an open [Register] holds. To ask whether a host lives, ask
-// Held(filepath.Join(dir, AliveFile)).
+// AliveFile is the name, in a host's folder, of the [Lock] that an open [Register] holds; [Lives] looks at it. In it stands whose process that is: its pid and
+// its start.
 const AliveFile = "alive"
+
+// Lives reports whether the host with that folder lives. One that was killed holds its lock until the last of its threads has come to its end; it is a zombie by
+// then, and does not live.
+func Lives(dir string) bool {
+	path := filepath.Join(dir, AliveFile)
+	return Held(path) && !dying(path)
+}
+
+// dying reports whether the holder is known to have come to its end, as nearly as makes no difference.
+func dying(path string) bool {
+	var pid int
+	var start string
+	data, err := os.ReadFile(path)
+	if _, malformed := fmt.Sscan(string(data), &pid, &start); err != nil || malformed != nil {
+		return false
+	}
+	p, err := lookup(pid)
+	return err == nil && p.start == start && p.zombie
+}
 
 // ErrClosed is returned when a child is to be started after [Register.Close].
 var ErrClosed = errors.New("the register is closed")
@@ -54,9 +73,13 @@ func enroll(dir string) (*Lock, error) {
 			return nil, err
 		}
 		lock, err := NewLock(filepath.Join(dir, AliveFile))
-		if !errors.Is(err, fs.ErrNotExist) { // else somebody took the new folder for that of a dead host
-			return lock, err
+		if errors.Is(err, fs.ErrNotExist) { // somebody took the new folder for that of a dead host
+			continue
 		}
+		if err == nil {
+			lock.sign()
+		}
+		return lock, err
 	}
 }
 

@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cadre/internal/heartbeat"
+	"cadre/internal/team"
+)
+
+// folder is everything in a folder: names, contents, times of change.
+func folder(t *testing.T, root string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		all[path] = fmt.Sprintf("%s %d %s", info.Mode(), info.Size(), info.ModTime())
+		if info.Mode().IsRegular() {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			all[path] += fmt.Sprintf(" %x", sha256.Sum256(data))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// untouched runs something, after which nothing in the user's folders may be different.
+func (w *world) untouched(what string, do func()) {
+	w.t.Helper()
+	before := folder(w.t, w.root)
+	do()
+	after := folder(w.t, w.root)
+	for path, was := range before {
+		if after[path] != was {
+			w.t.Errorf("%s changed %s:\n%s\n%s", what, path, was, after[path])
+		}
+	}
+	for path := range after {
+		if before[path] == "" {
+			w.t.Errorf("%s made %s", what, path)
+		}
+	}
+}
+
+// Whoever only asks changes nothing, also in a team that nobody looks after.
+func TestProbeTouchesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	mark := mark()
+	p := w.start("run", w.write("team.yaml", strings.ReplaceAll(runFile, "MARK", mark)))
+	eventually(t, "the slow task runs, the quick one is done", func() bool {
+		return len(marked(t, mark)) > 0 && has(w.home, "teams", "demo") && w.count("demo", "task_completed")["1"] == 1
+	})
+	seq, since := int64(0), time.Now()
+	eventually(t, "it has nothing more to record", func() bool {
+		if now := read[struct{ Seq int64 }](w, "probe", "demo").Seq; now != seq {
+			seq, since = now, time.Now()
+		}
+		return time.Since(since) > 500*time.Millisecond
+	})
+	w.untouched("probe of a team that runs", func() {
+		order(t, w.must("probe", "demo"), "and lives", "2 online")
+	})
+	p.everybody(mark)
+	w.untouched("probe of a team that is dormant", func() {
+		order(t, w.must("probe", "demo"), "is gone", "2 offline")
+		w.must("ls")
+		w.must("status", "demo")
+		w.refused(w.cadre("review", "demo"), 1, "team demo is active, not at its end")
+	})
+}
+
+// A team that has ended can be read, and by nothing be changed.
+func TestReviewChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("run", w.write("team.yaml", "name: demo\nmembers: [{name: ann}, {name: eve, agent: external}]\ntasks: [{id: one, run: echo it is done}]\n"))
+	w.untouched("reading a team that has ended", func() {
+		order(t, w.must("review", "demo"), "✓ it is complete", "members: 1 outside, 2 ended", "1 of 1 task done", "completed", "ann", "it is done", "report: "+w.dir)
+		value := read[struct {
+			Team struct{ Status string }
+			All  []struct{ Result string }
+		}](w, "review", "demo")
+		if value.Team.Status != "complete" || len(value.All) != 1 || value.All[0].Result != "it is done\n" {
+			t.Errorf("reviewed is %+v", value)
+		}
+		for _, args := range [][]string{
+			{"task", "add", "demo", "more"}, {"task", "claim", "demo", "1", "--as", "eve"}, {"send", "demo", "--to", "eve", "hello"}, {"broadcast", "demo", "hello"}, {"spawn", "demo", "bob", "--agent", "external"},
+			{"resume", "demo"}, {"resume", "demo", "--take-over"}, {"reassign", "demo", "1", "eve", "--force"}, {"resend", "demo", "eve"}, {"abort", "demo"}, {"facts", "demo", "--record"},
+			{"budget", "demo", "--tokens", "5"}, {"delegate", "demo", "on"}, {"shutdown", "demo", "--graceful"},
+		} {
+			if r := w.cadre(args...); r.code != 2 || r.out != "" {
+				t.Errorf("cadre %s: exit status %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
+			}
+		}
+	})
+}
+
+// An abort ends everything at once, also what does not want to, and keeps the record.
+func TestAbort(t *testing.T) {
+	t.Parallel()
+	for _, alive := range []bool{true, false} {
+		t.Run(fmt.Sprintf("with a host: %t", alive), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			mark := mark()
+			w.shellTeam(2, team.CreateTask{Run: "trap '' TERM INT HUP; echo on >>ran; while :; do sleep " + mark + "; done"}, team.CreateTask{Run: "echo on >>ran; sleep " + mark})
+			host := w.start("host", "demo")
+			eventually(t, "both tasks run", func() bool { return len(w.lines("ran")) == 2 && len(marked(t, mark)) > 2 })
+			if !alive {
+				host.killHost(true)
+				if len(marked(t, mark)) == 0 {
+					t.Fatal("nothing outlived the host")
+				}
+			}
+			w.must("abort", "demo", "--reason", "a fire")
+			if left := marked(t, mark); len(left) > 0 {
+				t.Errorf("left running are %v", left)
+			}
+			if alive {
+				if code := host.wait(); code != 0 {
+					t.Errorf("the host ended with %d: %s", code, host.said())
+				}
+			}
+			noneLeft(t, mark)
+			w.must("abort", "demo")
+			order(t, w.must("review", "demo"), "! it is aborted", "members: ", "ended", "0 of 2 tasks done")
+			order(t, w.must("log", "demo"), "a fire")
+			w.refused(w.cadre("resume", "demo"), 2, "Team is aborted. Use cadre review demo")
+			if state := w.state(); state != "aborted" {
+				t.Errorf("it is %s", state)
+			}
+		})
+	}
+}
+
+// A dormant team is one that nobody of lives, although somebody should.
+func TestDormant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("create", "demo")
+	state := func(want string) {
+		t.Helper()
+		if is := w.state(); is != want {
+			t.Errorf("it is %s, not %s", is, want)
+		}
+		var all []struct{ Dormant bool }
+		if err := json.Unmarshal([]byte(w.must("ls", "--json")), &all); err != nil || len(all) != 1 || all[0].Dormant != (want == "dormant") {
+			t.Errorf("%v: %+v", err, all)
+		}
+	}
+	state("pending")
+	w.must("spawn", "demo", "eve", "--agent", "external")
+	state("active") // people need no process
+	lead := w.mcp("mcp", "--team", "demo")
+	state("active")
+	lead.kill()
+	lead.wait()
+	state("dormant")
+	w.must("resume", "demo")
+	state("active")
+	w.must("spawn", "demo", "sh", "--agent", "shell")
+	state("active")
+	var b heartbeat.Beat
+	eventually(t, "its session gives a sign of life", func() (there bool) {
+		var err error
+		if b, there, err = heartbeat.Of(filepath.Join(w.home, "teams", "demo")).Of("sh"); err != nil {
+			t.Fatal(err)
+		}
+		return there
+	})
+	if !has(w.home, "teams", "demo", "hosts", b.Host, "alive") || b.Pid == 0 {
+		t.Fatalf("the sign of life is %+v", b)
+	}
+	if err := syscall.Kill(b.Pid, syscall.SIGKILL); err != nil { // the host, by the sign of life that it gave
+		t.Fatal(err)
+	}
+	eventually(t, "it is dormant", func() bool { return w.state() == "dormant" })
+	w.must("resume", "demo")
+	state("active")
+	w.must("abort", "demo")
+	state("aborted")
+}
