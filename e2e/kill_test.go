@@ -47,6 +47,7 @@ func TestRunGoesOnAfterKill(t *testing.T) {
 	seq := int64(0)
 	status := func() string { return read[struct{ Status string }](w, "status", "health").Status }
 	for round := range rounds {
+		before := marked(t, mark) // of the round before, whose leash was killed too: this run ends them, unless it is killed before
 		p := w.start("run", file)
 		// At a record, whichever comes then, or when one more task is completed.
 		target := seq + 1 + rand.Int64N(24)
@@ -58,7 +59,7 @@ func TestRunGoesOnAfterKill(t *testing.T) {
 		})
 		p.killHost(round%2 == 1)
 		if round%2 == 0 {
-			noneLeft(t, mark) // the leash sees to that
+			noneLeft(t, mark, before...) // the leash sees to that
 		}
 		for task := range w.count("health", "task_completed") {
 			if _, known := finished[task]; !known {

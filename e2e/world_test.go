@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -189,7 +190,13 @@ func (p *process) said() string {
 // eventually polls until the condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); {
+	within(t, patience, what, holds)
+}
+
+// within is eventually with a patience of its own.
+func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !holds(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("still not: %s", what)
 		}
@@ -256,15 +263,17 @@ func marked(t *testing.T, mark string) []int {
 	return pids
 }
 
-// noneLeft waits until no process shows the mark.
-func noneLeft(t *testing.T, mark string) {
+// noneLeft waits until no process shows the mark, but those that are given.
+func noneLeft(t *testing.T, mark string, but ...int) {
 	t.Helper()
 	t.Cleanup(func() {
 		for _, pid := range marked(t, mark) { // after a test that failed
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	eventually(t, "no process of the team is left", func() bool { return len(marked(t, mark)) == 0 })
+	eventually(t, "no process of the team is left", func() bool {
+		return !slices.ContainsFunc(marked(t, mark), func(pid int) bool { return !slices.Contains(but, pid) })
+	})
 }
 
 // event is one thing that happened, as log --json prints it.
