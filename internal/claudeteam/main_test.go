@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	} else if value := os.Getenv(asLeash); value != "" {
 		claude, _, _ := strings.Cut(value, "|")
 		err = Bury(context.Background(), claude, seats(claude), "demo", "ann", "start it")
+		if f, err := os.CreateTemp(filepath.Dir(claude), "buried-"); err == nil { // so that the test knows that nothing is written any more
+			f.Close()
+		}
 	} else {
 		goleak.VerifyTestMain(m)
 		return
@@ -81,6 +84,7 @@ type stage struct {
 	ctx    context.Context
 	procs  *proc.Register
 	heard  []native.Entry // by the lead, so far
+	killed int
 }
 
 func newStage(t *testing.T, members ...string) *stage {
@@ -125,10 +129,23 @@ func (s *stage) victim(what, word string) *exec.Cmd {
 	return c
 }
 
-// kill ends a victim. It may have died with a lock, and a minute goes by.
+// kill ends a victim. It may have died with a lock, and a minute goes by. What its leash does is waited for at the end of the test.
 func (s *stage) kill(victim *exec.Cmd) {
 	victim.Process.Kill()
 	victim.Wait()
+	s.killed++
+	killed := s.killed
+	s.t.Cleanup(func() {
+		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+			if buried, _ := filepath.Glob(filepath.Join(filepath.Dir(s.claude), "buried-*")); len(buried) >= killed {
+				return
+			}
+			if time.Now().After(deadline) {
+				s.t.Error("the leash of who was killed does not come to its end")
+				return
+			}
+		}
+	})
 	for _, pattern := range []string{"*/demo/*.lock", "*/demo/*/*.lock"} {
 		locks, _ := filepath.Glob(filepath.Join(s.claude, pattern))
 		for _, lock := range locks {
