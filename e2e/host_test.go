@@ -122,7 +122,7 @@ func TestTwoHosts(t *testing.T) {
 	}
 
 	dies := hosts[0] // or, where that one came too late to have a member, the other
-	if len(childrenOf(t, dies.Process.Pid, "cadre-leash")) == 0 {
+	if len(childrenOf(t, dies.Process.Pid, mark)) == 0 {
 		dies = hosts[1]
 	}
 	dies.kill()
