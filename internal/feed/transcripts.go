@@ -47,13 +47,14 @@ func (f *Transcripts) Run(ctx context.Context, to Listener) error {
 	}
 	r := &reading{to: to, folders: watch.New(), follow: f.Follow, tails: map[string]*tail{}, unknown: map[string]about{}, introduced: map[string]bool{}}
 	defer r.folders.Close()
-	for r.look(root); f.Follow; {
+	everything := func() { r.look(root) }
+	for r.folders.Look(everything); f.Follow; {
 		changed, _, ok := r.folders.Wait(ctx, r.folders.Pace())
 		if !ok {
 			return nil
 		}
 		if len(changed) == 0 {
-			r.look(root)
+			r.folders.Look(everything)
 			continue
 		}
 		slices.Sort(changed)

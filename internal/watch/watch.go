@@ -11,12 +11,13 @@
 //
 //   - What changes after a folder was added is told, or anything is said to may have changed.
 //   - A folder that went and came again is another one, and has to be added again.
-//   - Where folders cannot be watched, or are not there yet, Pace says to look often.
+//   - Where folders cannot be watched, or are not there yet, Pace says to look often, but never for more than a small part of the time.
 package watch
 
 import (
 	"context"
 	"io/fs"
+	"maps"
 	"os"
 	"time"
 
@@ -27,18 +28,22 @@ import (
 const (
 	Watched   = 2 * time.Second
 	Unwatched = 50 * time.Millisecond
+
+	part = 50 // looking takes one of so many parts of the time
 )
 
 // Folders are folders that are watched. They belong to one goroutine.
 type Folders struct {
 	watcher *fsnotify.Watcher // nil where the system gives none
 	over    map[string]fs.FileInfo
-	blind   bool // one that was added cannot be watched
+	blind   map[string]bool // those that are there and cannot be watched
+	awaited bool            // since the last wait, one was added that is not there
+	took    time.Duration   // of the last look at everything
 }
 
 // New returns none.
 func New() *Folders {
-	f := &Folders{over: map[string]fs.FileInfo{}}
+	f := &Folders{over: map[string]fs.FileInfo{}, blind: map[string]bool{}}
 	if w, err := fsnotify.NewWatcher(); err == nil {
 		f.watcher = w
 	}
@@ -56,26 +61,40 @@ func (f *Folders) Add(folder string) bool {
 		_ = f.watcher.Remove(folder) // it may have gone by itself
 		delete(f.over, folder)
 	}
-	if err != nil || f.watcher == nil || f.watcher.Add(folder) != nil {
-		f.blind = true
+	if err != nil {
+		f.awaited = true
 		return false
 	}
+	if f.watcher == nil || f.watcher.Add(folder) != nil {
+		f.blind[folder] = true
+		return false
+	}
+	delete(f.blind, folder)
 	f.over[folder] = info
 	return true
 }
 
-// Pace is how often to look, as it was with the folders that were added since the last wait.
+// Look has everything looked at. How long that takes counts for Pace.
+func (f *Folders) Look(everything func()) {
+	began := time.Now()
+	everything()
+	f.took = time.Since(began)
+}
+
+// Pace is how often to look at everything whatever is told. A folder that is not there yet counts when it was added since the last wait.
 func (f *Folders) Pace() time.Duration {
-	if f.blind || len(f.over) == 0 {
-		return Unwatched
+	maps.DeleteFunc(f.blind, func(folder string, _ bool) bool { _, err := os.Stat(folder); return err != nil })
+	pace := Watched
+	if f.awaited || len(f.blind) > 0 || len(f.over) == 0 {
+		pace = Unwatched
 	}
-	return Watched
+	return max(pace, part*f.took)
 }
 
 // Wait waits until something changed, and for no longer than that. It returns the paths of what changed, none when nothing was told; or lost, where anything may
 // have changed because there was more than could be told. It reports false when ctx has ended.
 func (f *Folders) Wait(ctx context.Context, most time.Duration) (changed []string, lost, ok bool) {
-	f.blind = false
+	f.awaited = false
 	var events chan fsnotify.Event
 	var errs chan error
 	if f.watcher != nil {

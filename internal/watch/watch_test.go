@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -104,12 +105,38 @@ func TestNothingChanges(t *testing.T) {
 
 // Where the system gives no watch, everything is looked at often.
 func TestWithoutASystem(t *testing.T) {
-	f := &Folders{}
+	f := &Folders{over: map[string]fs.FileInfo{}, blind: map[string]bool{}}
 	defer f.Close()
-	if f.Add(t.TempDir()) || f.Pace() != Unwatched {
+	dir := t.TempDir()
+	if f.Add(dir) || f.Pace() != Unwatched {
 		t.Error("it is watched")
 	}
 	if changed, lost, ok := f.Wait(t.Context(), time.Millisecond); len(changed) > 0 || lost || !ok {
 		t.Errorf("told are %v, %t, %t", changed, lost, ok)
+	}
+}
+
+// One folder of several that cannot be watched has everything looked at often, for as long as it is there, also after something else was told; and looking has its
+// share of the time, however long it takes.
+func TestPace(t *testing.T) {
+	f := New()
+	defer f.Close()
+	watched, blind := t.TempDir(), t.TempDir()
+	f.Add(watched)
+	f.blind[blind] = true // as where the system has no watch left
+	tells(t, f, put(t, filepath.Join(watched, "a")))
+	if f.Pace() != Unwatched {
+		t.Error("it is forgotten")
+	}
+	f.Look(func() { time.Sleep(10 * time.Millisecond) })
+	if got := f.Pace(); got < 200*time.Millisecond {
+		t.Errorf("what takes 10 ms is to be done again in %s", got)
+	}
+	f.Look(func() {})
+	if err := os.Remove(blind); err != nil {
+		t.Fatal(err)
+	}
+	if f.Pace() != Watched {
+		t.Error("it is gone, and looked for often")
 	}
 }

@@ -90,15 +90,18 @@ func (t *Team) Follow(ctx context.Context) iter.Seq2[time.Time, Change] {
 		for {
 			wake.cover(t.roster, t.inboxes(), t.tasks)
 			at := time.Now() // before the look: what is read may be changed by the end of it
-			f.look(wake.taken())
-			took := time.Since(at)
+			if files, everything := wake.taken(); everything {
+				wake.folders.Look(func() { f.look(nil, true) })
+			} else {
+				f.look(files, false)
+			}
 			for _, c := range f.said {
 				if !yield(at, c) {
 					return
 				}
 			}
 			f.said = f.said[:0]
-			if f.over || !wake.wait(ctx, len(f.again) > 0, took) {
+			if f.over || !wake.wait(ctx, len(f.again) > 0) {
 				return
 			}
 		}

@@ -7,12 +7,8 @@ import (
 	"cadre/internal/watch"
 )
 
-const (
-	// lookAgain is how soon a follower looks again at a file that may be half written.
-	lookAgain = 20 * time.Millisecond
-	// lookPart is of how much of its time a follower spends a part on looking at everything, however long that takes.
-	lookPart = 50
-)
+// lookAgain is how soon a follower looks again at a file that may be half written.
+const lookAgain = 20 * time.Millisecond
 
 // waker wakes a follower, with the files that it is to look at.
 type waker struct {
@@ -35,10 +31,10 @@ func (w *waker) taken() (files []string, everything bool) {
 	return files, everything
 }
 
-// wait waits until there is something to look at: what changed, everything after a while, of which a look took so long, or what is to be looked at again soon. It
-// reports false when ctx has ended.
-func (w *waker) wait(ctx context.Context, again bool, took time.Duration) (ok bool) {
-	most := max(w.folders.Pace(), lookPart*took)
+// wait waits until there is something to look at: what changed, everything after a while, or what is to be looked at again soon. It reports false when ctx has
+// ended.
+func (w *waker) wait(ctx context.Context, again bool) (ok bool) {
+	most := w.folders.Pace()
 	if again {
 		most = lookAgain
 	}
