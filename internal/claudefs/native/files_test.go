@@ -37,7 +37,7 @@ func content(t testing.TB, path string) string {
 
 // A file that is no JSON of its kind is reported by whoever wants to read or change it, and nobody changes a byte of it.
 func TestDamagedFiles(t *testing.T) {
-	for name, text := range map[string]string{"half": `[{"from":"a","text":"b`, "empty": "", "another kind": `{"a":1}`, "garbage": "\x00\xff", "an entry of another kind": `[1]`} {
+	for name, text := range map[string]string{"half": `[{"from":"a","text":"b`, "empty": "", "another kind": `{"a":1}`, "garbage": "\x00\xff", "null": "null", "an empty object": "{}", "an entry of another kind": `[1]`} {
 		t.Run(name, func(t *testing.T) {
 			tm, _ := newTeam(t, "ann")
 			ctx := soon(t)
@@ -65,8 +65,11 @@ func TestDamagedFiles(t *testing.T) {
 				t.Error("it was changed")
 			}
 			write(t, tm.config(), text)
-			if err := tm.SetActive(ctx, "ann", true); err == nil || content(t, tm.config()) != text {
-				t.Errorf("the roster: %v, %s", err, content(t, tm.config()))
+			_, roster := tm.Config(ctx)
+			for what, err := range map[string]error{"read the roster": roster, "change the roster": tm.SetActive(ctx, "ann", true)} {
+				if _, is := errors.AsType[*DamagedError](err); !is || content(t, tm.config()) != text {
+					t.Errorf("%s: %v, %s", what, err, content(t, tm.config()))
+				}
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"iter"
@@ -218,7 +217,7 @@ func (f *follower) fresh(path string, into any) (news bool, err error) {
 		return false, err
 	}
 	if err == nil {
-		err = json.Unmarshal(data, into)
+		err = parse(data, into)
 	}
 	if err != nil {
 		if known.since.IsZero() {

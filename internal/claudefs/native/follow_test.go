@@ -403,6 +403,17 @@ func TestFollow(t *testing.T) {
 		d, ok := c.(*Delivered)
 		return ok && d.To == "ann"
 	})
+	roster := content(t, tm.config())
+	write(t, tm.config(), "{}")
+	expect("that the roster is damaged", func(c Change) bool {
+		switch c.(type) {
+		case *TeamSeen, *MemberLeft:
+			t.Errorf("it takes the damaged roster for one: %T", c)
+		}
+		d, ok := c.(*Damaged)
+		return ok && d.Err.Path == tm.config()
+	})
+	write(t, tm.config(), roster)
 	os.RemoveAll(filepath.Join(claude, "tasks"))
 	expect("that the tasks are swept away", func(c Change) bool { _, ok := c.(*TasksSwept); return ok })
 	if err := tm.Remove(); err != nil {

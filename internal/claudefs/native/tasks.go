@@ -150,6 +150,9 @@ func (t *Team) ChangeTask(ctx context.Context, id string, change func(*Task) err
 		if err := errors.Join(o.decode(&before), o.decode(&after)); err != nil {
 			return false, &DamagedError{t.task(id), err}
 		}
+		if before.Status == "" {
+			return false, &DamagedError{t.task(id), errNoStatus}
+		}
 		if err := change(&after); err != nil {
 			return false, err
 		}

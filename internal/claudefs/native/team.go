@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -112,11 +113,34 @@ func readOnce(path string, into any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, into); err != nil {
+	if err := parse(data, into); err != nil {
 		return &DamagedError{path, err}
 	}
 	return nil
 }
+
+// parse reads JSON of a kind. What lacks what every file of its kind has is none: an empty roster would have everybody gone.
+func parse(data []byte, into any) error {
+	if string(bytes.TrimSpace(data)) == "null" {
+		return errors.New("it is null")
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return err
+	}
+	switch v := into.(type) {
+	case *claudefs.Config:
+		if v.Members == nil {
+			return errors.New("it has no members")
+		}
+	case *Task:
+		if v.Status == "" {
+			return errNoStatus
+		}
+	}
+	return nil
+}
+
+var errNoStatus = errors.New("it has no status")
 
 // patiently has something tried again for as long as it finds a file half written.
 func patiently(ctx context.Context, try func() error) error {
