@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os/exec"
 	"strings"
 	"testing"
@@ -65,5 +66,63 @@ func TestRelayedTeam(t *testing.T) {
 	}
 	if board := s.must("task", "list", "watched"); !strings.Contains(board, "Look") {
 		t.Errorf("kept is\n%s", board)
+	}
+}
+
+// A relay that is killed does not take the program along that somebody else started: called again it has that back, and the team goes on in its history.
+func TestRelayIsKilled(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		switch {
+		case r.Calls("TeamCreate") == 0:
+			return agenttest.Use("TeamCreate", map[string]any{"team_name": "fx"})
+		case r.Calls("TaskCreate") == 0:
+			return agenttest.Use("TaskCreate", map[string]any{"subject": "Look", "description": "at it"})
+		case r.Has("make one more") && r.Calls("TaskCreate") == 1:
+			return agenttest.Use("TaskCreate", map[string]any{"subject": "Listen", "description": "to it"})
+		case r.Has("make one more"):
+			return agenttest.Say("There are two.")
+		}
+		return agenttest.Say("The team is there.")
+	}, "claude@2.1.47")
+	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1", "CLAUDE_CODE_SESSION_ACCESS_TOKEN=between-us")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var claude *exec.Cmd
+	relay := func(prompt, answer string) *watcher {
+		w := s.watch("--sdk-url", free.Addr().String(), "--pass", "--json", "--as-team", "watched")
+		fmt.Fprintf(w.in, `{"type":"user","message":{"role":"user","content":%q},"parent_tool_use_id":null,"session_id":""}`+"\n", prompt)
+		const told = "the program is started with --sdk-url "
+		if !w.err.has(ctx, told) {
+			t.Fatal("it does not say where the program connects")
+		}
+		if claude == nil {
+			_, address, _ := strings.Cut(w.err.String(), told)
+			address, _, _ = strings.Cut(address, " ")
+			claude = s.program("claude", "--sdk-url", address)
+			if err := claude.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { claude.Process.Kill(); claude.Wait() })
+		}
+		if !w.out.has(ctx, `"result":"`+answer+`"`) {
+			t.Fatalf("the program does not say %q\n%s", answer, s.model.Story())
+		}
+		return w
+	}
+	first := relay("begin a team", "The team is there.")
+	first.Process.Kill()
+	<-first.ended
+	second := relay("make one more", "There are two.")
+	second.in.Close()
+	second.end()
+	history := strings.Join(s.events("watched"), "\n")
+	if strings.Count(history, `"team_created"`) != 1 || strings.Count(history, `"task_created"`) != 2 || !strings.Contains(history, `"Listen"`) {
+		t.Errorf("kept is\n%s", history)
 	}
 }

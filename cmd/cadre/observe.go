@@ -75,8 +75,9 @@ lines of their own between its lines, and what is meant for people is printed on
 
 With --sdk-url it stands between a Claude Code that connects to it and whoever uses that, and passes on what both say as it is. --exec starts the
 program, with the arguments behind --; its user is standard input and output with --pass, else a WebSocket, whose address and bearer
-token are told (the token is $CADRE_CONSUMER_TOKEN, if that is set). What was lost while the program was not connected is said. Claude Code
-2.1.47 connects; newer versions refuse an address that is not their maker's.
+token are told (the token is $CADRE_CONSUMER_TOKEN, if that is set). Without --exec those of the program are told as well; called again with the same address and
+$CLAUDE_CODE_SESSION_ACCESS_TOKEN it has a program back that goes on. What was lost while the program was not connected is said. Claude Code 2.1.47 connects;
+newer versions refuse an address that is not their maker's.
 
 With --agent it reads the stream of a session whose agent has no teams, codex, gemini, opencode or acp:COMMAND, and shows it as a team of one. It may be what the
 agent prints where nobody drives it, as above, or what it says to a program that does: codex app-server, or the Agent Client Protocol. A stream that ends in the

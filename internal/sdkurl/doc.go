@@ -25,7 +25,8 @@
 //     not answered for is sent again, so a line comes once, and after a broken connection perhaps twice. One that breaks five connections is dropped, and said.
 //   - Queues are bounded in memory; what a consumer does not take goes on to a file without a name, bounded as well, and beyond that the program is not read,
 //     so that it waits or goes. Nothing that was read is lost to a slow consumer.
-//   - What the program wrote while it was not connected is noticed by its X-Last-Request-Id, and said once: [Options.Lost].
+//   - What the program wrote while it was not connected is noticed by its X-Last-Request-Id, and said once: [Options.Lost]. That holds for a relay too which takes the
+//     place of one that is gone, at the same port and with the same token.
 //   - Who has not the bearer token is refused; the program's is not the consumer's, because the agent's tools can read the program's.
 //   - When Run returns, the program and all that it started are gone.
 package sdkurl

@@ -201,7 +201,7 @@ func TestClaude(t *testing.T) {
 	port := network.Addr().(*net.TCPAddr).Port
 	s := play(t, Options{
 		// The program knows the address of the road, and takes the path from ours.
-		Command: []string{"/bin/sh", "-c", fmt.Sprintf(`exec %s --sdk-url "ws://127.0.0.1:%d/session/${1##*/}"`, program.Path, port), "sh", URLWord},
+		Command: []string{"/bin/sh", "-c", fmt.Sprintf(`exec %s --sdk-url "ws://127.0.0.1:%d/${1##*/}"`, program.Path, port), "sh", URLWord},
 		Dir:     world.Dir, Env: append(world.Env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1"),
 		Ladder: proc.Ladder{Term: 5 * time.Second}, Quiet: time.Second,
 		See: func(line []byte) { take(o.Line("sdk-url", line, now())) },

@@ -116,7 +116,6 @@ func (o *Options) complete() error {
 type Relay struct {
 	o        Options
 	listener net.Listener
-	path     string // of the program; nobody guesses it
 
 	program  *peer
 	consumer *peer
@@ -142,7 +141,7 @@ func Listen(o Options) (*Relay, error) {
 	if err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
-	r := &Relay{o: o, listener: listener, path: "/session/" + strings.ToLower(rand.Text()), there: make(chan struct{}), failed: make(chan error, 1), talk: newTalk(o.Quiet)}
+	r := &Relay{o: o, listener: listener, there: make(chan struct{}), failed: make(chan error, 1), talk: newTalk(o.Quiet)}
 	r.program = &peer{name: "the program", out: newQueue(o.Memory, 0), begins: r.connected, fail: r.fail, warn: o.Warn}
 	r.lines = &lines{r: r}
 	if o.Out != nil {
@@ -161,7 +160,7 @@ func Listen(o Options) (*Relay, error) {
 func (r *Relay) Close() error { return r.listener.Close() }
 
 // URL is the address for the program.
-func (r *Relay) URL() string { return r.address(r.path) }
+func (r *Relay) URL() string { return r.address(programPath) }
 
 // ConsumerURL is the address for the consumer that connects.
 func (r *Relay) ConsumerURL() string { return r.address(consumerPath) }
@@ -172,7 +171,12 @@ func (r *Relay) Token() string { return r.o.Token }
 // ConsumerToken is the bearer token of the consumer.
 func (r *Relay) ConsumerToken() string { return r.o.ConsumerToken }
 
-const consumerPath = "/consumer"
+// The paths of both ends. They are always the same: a program that was started with the address finds a relay that has taken the place of this one, where that
+// listens at the same port with the same tokens.
+const (
+	programPath  = "/session"
+	consumerPath = "/consumer"
+)
 
 func (r *Relay) address(path string) string {
 	at := r.listener.Addr().(*net.TCPAddr)
@@ -220,7 +224,7 @@ func (r *Relay) handler(life context.Context) http.Handler {
 			p.serve(life, w, req)
 		})
 	}
-	way(r.path, r.program, r.o.Token)
+	way(programPath, r.program, r.o.Token)
 	if r.consumer != nil {
 		way(consumerPath, r.consumer, r.o.ConsumerToken)
 	}
@@ -235,10 +239,15 @@ func (r *Relay) connected(req *http.Request) {
 	if r.seen > 1 {
 		r.o.Warn(fmt.Sprintf("the program is connected again, for the %d. time", r.seen))
 	}
-	if wrote != "" && wrote != r.last {
+	switch {
+	case wrote == "" || wrote == r.last:
+		return
+	case r.last == "" && r.seen == 1:
+		r.o.Lost(fmt.Sprintf("the program wrote up to event %.60q before it connected here", wrote))
+	default:
 		r.o.Lost(fmt.Sprintf("the program wrote up to event %.60q while it was not connected, and what came here ends with %.60q", wrote, r.last))
-		r.last = wrote
 	}
+	r.last = wrote
 }
 
 // RefusedError says that the program does not let itself be relayed.

@@ -218,6 +218,31 @@ func (c *client) listen() <-chan string {
 	return all
 }
 
+// A program whose relay is gone comes to the one that takes its place, at the address that it was started with, and what went to neither is said.
+func TestNextRelay(t *testing.T) {
+	before := play(t, Options{Token: "program"})
+	p := before.program("")
+	p.say("{\"type\":\"system\",\"uuid\":\"e1\"}\n")
+	before.hear()
+	before.stop()
+	before.end()
+	address := before.r.URL()
+	for _, c := range []struct{ last, lost string }{{"", ""}, {"e2", `up to event "e2" before it connected here`}} {
+		next := play(t, Options{Token: "program", Listen: before.r.listener.Addr().String()})
+		p, _, err := next.dial(address, "program", c.last, websocket.DialOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.say("{\"type\":\"system\",\"uuid\":\"e3\"}\n")
+		next.hear()
+		if lost := strings.Join(next.notes(&next.lost), " "); !strings.Contains(lost, c.lost) || c.lost == "" && lost != "" {
+			t.Errorf("of a program that wrote up to %q: %q", c.last, lost)
+		}
+		next.stop()
+		next.end()
+	}
+}
+
 // What is said comes as it was said, both ways, whatever it is.
 func TestBytesArePassedOn(t *testing.T) {
 	s := play(t, Options{})
