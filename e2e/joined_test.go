@@ -78,11 +78,49 @@ func TestJoinInPlanMode(t *testing.T) {
 	p.until(`"leadSessionId"`)
 	w.refused(w.cadre("join", p.name, "--name", "tim", "--agent", "external"), 2, `there is no agent "external"; there are: claude, codex, gemini, opencode, acp:COMMAND, claude-tmux, shell`)
 	r := w.cadre("join", p.name, "--name", "tim", "--agent", "shell", "--permission-mode", "plan")
-	if r.code == 0 || !strings.Contains(r.err, "shell cannot be held to a plan") {
+	if r.code != 2 || !strings.Contains(r.err, "shell cannot be held to a plan") {
 		t.Errorf("it ended with %d: %s%s", r.code, r.out, r.err)
 	}
 	config, err := os.ReadFile(filepath.Join(w.root, "claude", "teams", p.name, "config.json"))
 	if err != nil || strings.Contains(string(config), `"tim"`) {
 		t.Errorf("the roster is %s, %v", config, err)
+	}
+}
+
+// A configuration that cannot be is refused with what is wrong in it. The lead, which sees nothing of the pane of a teammate that it started, is told so.
+func TestTeammateThatCannotBe(t *testing.T) {
+	w := newWorld(t)
+	p := w.plays("2.1.329")
+	p.until(`"leadSessionId"`)
+	w.refused(w.cadre("join", p.name), 2, "--name NAME")
+	if err := os.MkdirAll(w.home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.home, "claude-teammates.yaml"), []byte("teammates: [{agent: nobody}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const wrong = `there is no agent "nobody"`
+	w.refused(w.cadre("join", p.name, "--name", "tim"), 2, "claude-teammates.yaml", wrong)
+	told := func() (all []string) {
+		var inbox []struct{ From, Text string }
+		data, err := os.ReadFile(filepath.Join(w.root, "claude", "teams", p.name, "inboxes", "team-lead.json"))
+		if err == nil && json.Unmarshal(data, &inbox) != nil {
+			t.Fatalf("the lead's inbox is %s", data)
+		}
+		for _, e := range inbox {
+			if e.From == "tim" {
+				all = append(all, e.Text)
+			}
+		}
+		return all
+	}
+	if all := told(); len(all) > 0 {
+		t.Errorf("who joins by hand is told alone, and the lead has %q", all)
+	}
+	w.refused(w.cadre("--agent-id", "tim@"+p.name, "--agent-name", "tim", "--team-name", p.name), 2, "claude-teammates.yaml", wrong)
+	var notice struct{ Type, IdleReason, Result string }
+	if all := told(); len(all) != 1 || json.Unmarshal([]byte(all[0]), &notice) != nil || notice.Type != "idle_notification" || notice.IdleReason != "failed" ||
+		!strings.Contains(notice.Result, "tim could not be started") || !strings.Contains(notice.Result, wrong) {
+		t.Errorf("the lead is told %q", all)
 	}
 }

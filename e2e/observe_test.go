@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -263,6 +264,20 @@ func TestObserverOfHugeLines(t *testing.T) {
 	if usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		t.Logf("it needed %d MB", usage.Maxrss>>10)
 	}
+}
+
+// A relay that cannot be says why, and whether it could later.
+func TestRelayThatCannotBe(t *testing.T) {
+	w := newWorld(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	w.refused(w.cadre("observe", "--sdk-url", taken.Addr().String()), 1, "address already in use")
+	w.refused(w.cadre("observe", "--sdk-url", "somewhere"), 2, `"somewhere" is no address to listen on`)
+	w.refused(w.cadre("observe", "--sdk-url", ":0", "--exec", "no-such-program"), 2, "ended before it connected: exit status 127", "no-such-program")
+	w.refused(w.cadre("observe", "--sdk-url", ":0", "--exec", "echo 'Error: --sdk-url rejected: not ours' >&2"), 2, "--sdk-url rejected: not ours", "2.1.47 takes any")
 }
 
 // On a terminal the team is shown live, on a page of its own, and stays where the command was called.

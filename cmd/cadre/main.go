@@ -13,10 +13,13 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"cadre/internal/claudefs/native"
 	"cadre/internal/consolidate"
+	"cadre/internal/feed"
 	"cadre/internal/journal"
 	"cadre/internal/observe"
 	"cadre/internal/proc"
+	"cadre/internal/sdkurl"
 	"cadre/internal/team"
 )
 
@@ -82,7 +85,13 @@ func status(err error) int {
 	if _, ok := errors.AsType[*journal.DamageError](err); ok {
 		return hopeless
 	}
-	for _, final := range []error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, journal.ErrGone, journal.ErrNotFound, consolidate.ErrDamaged, os.ErrPermission, os.ErrNotExist, syscall.EROFS} {
+	if _, ok := errors.AsType[*native.DamagedError](err); ok {
+		return hopeless
+	}
+	if _, ok := errors.AsType[*sdkurl.RefusedError](err); ok {
+		return hopeless
+	}
+	for _, final := range []error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, feed.ErrDamaged, journal.ErrGone, journal.ErrNotFound, consolidate.ErrDamaged, os.ErrPermission, os.ErrNotExist, syscall.EROFS} {
 		if errors.Is(err, final) {
 			return hopeless
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
 	"cadre/internal/feed"
 	"cadre/internal/proc"
@@ -17,6 +18,12 @@ const consumerVariable = "CADRE_CONSUMER_TOKEN"
 
 // relaySource is what the lines of a relayed session come from.
 const relaySource = "sdk-url"
+
+// What a shell ends with where there is no such program, or it cannot be run.
+const (
+	notRunnable = 126
+	notFound    = 127
+)
 
 // relayed is a feed: the session of a Claude Code that connects to us, between which and its user we stand.
 type relayed struct {
@@ -44,7 +51,10 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 	if o.pass {
 		options.In, options.Out = os.Stdin, passing{o}
 	}
-	if f.relay, err = sdkurl.Listen(options); err != nil {
+	switch f.relay, err = sdkurl.Listen(options); {
+	case errors.Is(err, syscall.EADDRINUSE): // for now
+		return nil, err
+	case err != nil:
 		return nil, usage{err}
 	}
 	if o.exec == "" {
@@ -61,8 +71,11 @@ func (f *relayed) Run(ctx context.Context, to feed.Listener) error {
 	f.to = to
 	defer f.procs.Close(context.WithoutCancel(ctx))
 	exit, err := f.relay.Run(ctx)
-	if err == nil && ctx.Err() == nil {
+	switch {
+	case err == nil && ctx.Err() == nil:
 		f.note(fmt.Sprintf("the program ended: %v", exit))
+	case err != nil && (exit.Code == notRunnable || exit.Code == notFound):
+		return usage{err}
 	}
 	return err
 }

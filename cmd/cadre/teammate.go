@@ -59,7 +59,8 @@ $CADRE_HOME/claude-teammates.yaml:
     - agent: codex         # everybody else
 
 The first that fits counts. Without one, a teammate whose name or kind is that of an agent (codex, codex-2) is that agent, any other is claude.
-A shell teammate runs the tasks that have a command as "run" in their metadata.
+An entry may also say which model, which program instead of the agent's own, which further args (a list) and which env (names and values).
+A shell teammate runs the tasks that have a command as "run" in their metadata. Where the file is wrong the lead is told of it.
 
 The pane shows the agent at work. What is typed there goes to the agent; y or n answers its question for permission.`,
 		RunE: func(c *cobra.Command, _ []string) error { // of a newer version there may be words that nobody here knows
@@ -94,7 +95,9 @@ takes part in the task list. It leaves when the lead shuts it down, when the tea
 TEAM is the name of a folder in Claude Code's teams folder: ls ~/.claude/teams
 A lead that has spawned no teammate of its own does not read its mail: let it spawn one, or start it with the settings of cadre claude-teammate.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			s.team = args[0]
+			if s.team = args[0]; s.name == "" {
+				return usage{errors.New("say by which name it joins: --name NAME")}
+			}
 			return a.sit(c.Context(), s)
 		},
 	}
@@ -103,7 +106,6 @@ A lead that has spawned no teammate of its own does not read its mail: let it sp
 	c.Flags().StringVar(&s.model, "model", "", "the agent's model")
 	c.Flags().StringVar(&s.kind, "type", "general-purpose", "what kind of agent it is, as the others see it")
 	c.Flags().StringVar(&s.mode, "permission-mode", "", "what it may do without asking: "+strings.Join(team.PermissionModes, ", "))
-	c.MarkFlagRequired("name")
 	return c
 }
 
@@ -153,6 +155,23 @@ func (a *app) buryCommand() *cobra.Command {
 // buryTime is longer than a lock that the member left behind is respected.
 const buryTime = 2 * time.Minute
 
+// excuseTime is how long the lead's inbox may be in use.
+const excuseTime = 10 * time.Second
+
+// behind is the agent behind the name: the one that was named, else by the user's configuration.
+func (a *app) behind(s seated) (choice claudeteam.Choice, driver agent.Agent, err error) {
+	choice.Agent = s.agent
+	if s.agent == "" {
+		if choice, err = claudeteam.Choose(filepath.Join(a.home.Root, claudeteam.ConfigFile), s.name, s.kind, drivers.Known); err != nil {
+			return choice, nil, usage{err}
+		}
+	}
+	if driver = agents().Agent(choice.Agent); driver == nil {
+		err = usage{fmt.Errorf("there is no agent %q; there are: %s", choice.Agent, strings.Join(drivers.Running(), ", "))}
+	}
+	return choice, driver, err
+}
+
 // ofClaudeCode are variables with which Claude Code tells its children that they are its own. A session of ours is not.
 var ofClaudeCode = []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "CLAUDE_CODE_TEAMMATE_COMMAND", "CLAUDE_CODE_SSE_PORT"}
 
@@ -168,12 +187,14 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	} else if c.Cadre != nil {
 		return usage{fmt.Errorf("team %s is one of cadre's, which Claude Code's folder only shows; add a teammate with: cadre spawn %s %s", s.team, s.team, s.name)}
 	}
-	choice := claudeteam.Choice{Agent: s.agent}
-	if s.agent == "" {
-		choice, err = claudeteam.Choose(filepath.Join(a.home.Root, claudeteam.ConfigFile), s.name, s.kind, drivers.Known)
-		if err != nil {
-			return err
-		}
+	choice, driver, err := a.behind(s)
+	if err != nil && !s.joins {
+		excusing, cancel := context.WithTimeout(ctx, excuseTime)
+		defer cancel()
+		return errors.Join(err, claudeteam.Excuse(excusing, t, s.name, s.color, err))
+	}
+	if err != nil {
+		return err
 	}
 	if s.model != "" && (choice.Model == "" && choice.Agent == team.Claude || s.joins) { // the lead's models mean nothing to others
 		choice.Model = s.model
@@ -182,10 +203,6 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	mode, err := s.permissions()
 	if err != nil {
 		return err
-	}
-	driver := agents().Agent(choice.Agent)
-	if driver == nil {
-		return usage{fmt.Errorf("there is no agent %q; there are: %s", choice.Agent, strings.Join(drivers.Running(), ", "))}
 	}
 	dir, err := workDir(".")
 	if err != nil {

@@ -23,7 +23,7 @@
 //
 //   - A message stays in the inbox until it is in the agent's context; killed in between, the member reads it again, unless its session's history has it.
 //   - A task that changed meanwhile is looked at again before it is changed: of two that claim it one has it.
-//   - Every turn ends with one notice to the lead, and a turn in which nothing was done with none.
+//   - Every turn ends with one notice to the lead, and a turn in which nothing was done with none. Of whom it started and who cannot be it is told why ([Excuse]).
 //   - Only what the lead sent ends the member, answers it, or changes what it may do, and nothing makes it skip permissions that was not started so. Where
 //     the lead signs its messages, what it did not sign is not its own.
 //   - Every question ends: with the answer of the lead or of the person at the pane, or at its deadline with a no.

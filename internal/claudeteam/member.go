@@ -127,7 +127,7 @@ func Work(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.PlanRequired && (team.Boundless(o.AgentName) || worker) {
-		err := fmt.Errorf("%s cannot be held to a plan: nobody can keep it from changing things before one is approved", o.AgentName)
+		err := &team.Error{Code: team.Invalid, Text: o.AgentName + " cannot be held to a plan: nobody can keep it from changing things before one is approved"}
 		m.report(ctx, &native.Idle{Reason: "failed", Failure: err.Error(), Result: err.Error()})
 		m.leave()
 		return err

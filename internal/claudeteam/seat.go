@@ -253,11 +253,27 @@ func Bury(ctx context.Context, claude, root, teamName, name, again string) error
 	if s.sits.JoinedAt != 0 {
 		words = fmt.Sprintf("%s was killed and is off the team; nobody does its work now. It comes back with: %s", name, again)
 	}
-	lead := stateOf(c, nil, self{name: name}).Team().Lead
-	idle := &native.Idle{From: name, Timestamp: native.Stamp(time.Now()), Reason: "failed", Failure: words, Result: words}
-	err = errors.Join(err, t.Send(ctx, lead, native.Entry{From: name, Text: native.Text(idle), Color: entry.Color}))
+	err = errors.Join(err, failed(ctx, t, c, name, entry.Color, words))
 	if s.sits.JoinedAt != 0 {
 		return errors.Join(err, t.Leave(ctx, name))
 	}
 	return errors.Join(err, t.SetActive(ctx, name, false))
+}
+
+// failed tells the lead, in the name of a member that does not run, why nobody does its work.
+func failed(ctx context.Context, t *native.Team, c claudefs.Config, name, color, words string) error {
+	idle := &native.Idle{From: name, Timestamp: native.Stamp(time.Now()), Reason: "failed", Failure: words, Result: words}
+	return t.Send(ctx, stateOf(c, nil, self{name: name}).Team().Lead, native.Entry{From: name, Text: native.Text(idle), Color: color})
+}
+
+// Excuse tells the lead why a teammate that it started cannot be: its pane, which says so too, is closed by then.
+func Excuse(ctx context.Context, t *native.Team, name, color string, why error) error {
+	if err := team.CheckName("member", name); err != nil {
+		return err
+	}
+	c, err := t.Config(ctx)
+	if err != nil {
+		return err
+	}
+	return failed(ctx, t, c, name, color, fmt.Sprintf("%s could not be started, and nobody does its work: %v", name, why))
 }

@@ -42,6 +42,9 @@ var ErrObserved = errors.New("it is observed already")
 // ErrNewer says that an observation was kept by a newer version of cadre.
 var ErrNewer = observe.ErrNewer
 
+// ErrDamaged says that what was kept of an observation cannot be read.
+var ErrDamaged = errors.New("without it the observation begins anew")
+
 // OpenKept takes the folder, and makes it where there is none. The error is [ErrObserved] while another process has it.
 func OpenKept(dir string) (*Kept, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -219,7 +222,7 @@ func (k *Kept) restore(restore Restore, places map[string]Place, each func(*team
 	}
 	if err == nil {
 		if err := json.Unmarshal(data, &s); err != nil {
-			return nil, fmt.Errorf("%s cannot be read; without it the observation begins anew: %w", filepath.Join(k.dir, savedName), err)
+			return nil, k.damaged(err)
 		}
 		if s.V > keptFormat {
 			return nil, ErrNewer
@@ -230,8 +233,11 @@ func (k *Kept) restore(restore Restore, places map[string]Place, each func(*team
 		places[source] = place
 	}
 	o, err := restore(s.Observer, nil)
-	if err != nil {
+	switch {
+	case errors.Is(err, observe.ErrOther), errors.Is(err, ErrNewer):
 		return nil, err
+	case err != nil:
+		return nil, k.damaged(err)
 	}
 	whole, err := k.replay(o, places, each)
 	if err != nil {
@@ -246,6 +252,10 @@ func (k *Kept) restore(restore Restore, places map[string]Place, each func(*team
 	}
 	_, err = k.log.Seek(whole, io.SeekStart)
 	return o, errors.Join(err, k.sweep())
+}
+
+func (k *Kept) damaged(err error) error {
+	return fmt.Errorf("%s cannot be read; %w: %w", filepath.Join(k.dir, savedName), ErrDamaged, err)
 }
 
 // replay shows the entries of the log, and returns the length of those that are whole: the last may have been written by a process that was killed meanwhile.

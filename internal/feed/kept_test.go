@@ -450,14 +450,15 @@ func TestRefusals(t *testing.T) {
 	if _, err := OpenBook(t.Context(), h, "../x", func(string) {}); team.CodeOf(err) != team.Invalid {
 		t.Errorf("no name: %v", err)
 	}
-	for content, want := range map[string]error{`{"v":99}`: ErrNewer, `{"v":1,"observer":{"v":99}}`: ErrNewer, `{`: nil, `{"v":1,"observer":7}`: nil} {
+	for content, want := range map[string]error{`{"v":99}`: ErrNewer, `{"v":1,"observer":{"v":99}}`: ErrNewer, `{`: ErrDamaged, `{"v":1,"observer":7}`: ErrDamaged,
+		`{"v":1,"observer":{"v":1,"agent":"codex"}}`: observe.ErrOther} {
 		w, leave := keeping(t, h, "fx")
 		path := filepath.Join(h.Observation("fx"), savedName)
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		err := w.Begin(t.Context(), Team(observe.Options{Name: "fx"}))
-		if err == nil || want != nil && !errors.Is(err, want) {
+		if !errors.Is(err, want) || errors.Is(err, ErrDamaged) != (want == ErrDamaged) {
 			t.Errorf("%s: %v", content, err)
 		}
 		if now, _ := os.ReadFile(path); string(now) != content {
