@@ -85,7 +85,7 @@ middle of a turn was cut off, and the session failed. The agent's next session i
 
 With --claude-team it follows the files of a team that Claude Code runs, its roster, tasks and inboxes, and writes nothing there; TEAM is the name of a folder in
 Claude Code's teams folder: ls ~/.claude/teams. It goes on until the team is gone, and keeps it, under its own name where --as-team gives no other; with --state it
-looks once and keeps nothing. With --transcripts beside it, what the files do not say is known too, and it goes on until you interrupt it. A team that was made anew
+looks once, and keeps nothing without --as-team. With --transcripts beside it, what the files do not say is known too, and it goes on until you interrupt it. A team that was made anew
 under the same name is another one, in the place of the one before.
 
 With --as-team it is kept as a team of that name, which cadre ls, status, log and task list show like any other, and nobody changes.

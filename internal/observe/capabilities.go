@@ -1,10 +1,10 @@
 package observe
 
-// Capabilities say what an adapter, by which a session is observed, can do.
+// Capabilities say what a way to a session has for whoever uses that session by it. Whoever observes alone answers nothing and gives nothing.
 type Capabilities struct {
 	Streaming     bool   `json:"streaming"`     // messages come while the model writes them
-	Permissions   bool   `json:"permissions"`   // it can answer permission requests
-	SlashCommands bool   `json:"slashCommands"` // it can give the session a slash command
+	Permissions   bool   `json:"permissions"`   // requests for permission can be answered
+	SlashCommands bool   `json:"slashCommands"` // slash commands can be given to the session
 	Availability  string `json:"availability"`  // of its sessions: local, remote or both
 	Teams         bool   `json:"teams"`         // its sessions show what teams do
 }

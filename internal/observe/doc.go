@@ -39,7 +39,8 @@
 //
 //   - A tool use counts once, by its id, and a letter once, by its line, however often they are seen.
 //   - No line is fatal. What cannot be read is counted and reported, and if it may have concerned the team, that is a gap, and said.
-//   - Memory grows with the tasks and members of the team alone; everything else that is remembered has a bound.
+//   - Memory grows with the tasks and members of the team, and by a few words with each source and each team that was there before; everything else that is
+//     remembered has a bound.
 //   - What is known can be saved and read back at any line, also in the middle of a call.
 //
 // # Contract

@@ -14,7 +14,7 @@ type Options struct {
 	Lead string
 	// ID is the id of the team, if it is to be a given one; "" for one made from its name and its lead's session. A second team of one observer has its own.
 	ID string
-	// Of is the team that is observed, by its own name; "" for the first that shows itself.
+	// Of is the team that is observed, by its own name; "" for the one that began last.
 	Of string
 	// Name is what the team is called in its records, instead of by its own name; "" for that.
 	Name string

@@ -8,6 +8,7 @@
 //	Teammate   what a member does in it: a program that acts as an external member, or a session
 //	TaskList, Mailbox   the same for everybody; each handle acts as the one it was got from
 //	Agent, Session      your own agents, run by the manager; [Worker] is one made of Go functions
+//	Observer   watches a team that Claude Code runs itself, and needs no manager
 //
 // A member is, by its Agent, a coding agent: [Claude], [Codex], [Gemini], [OpenCode], or any behind [ACP]; [Shell], which runs the commands of tasks;
 // an agent of your own, by its name in Options.Agents; or [External], without a session: somebody acts as it with [Team.As].

@@ -33,7 +33,7 @@ type Observer struct {
 type ObserverOptions struct {
 	// Lead is the lead's name until a stream says another; "" for team-lead.
 	Lead string
-	// Team is the only team to observe, by its own name; "" for the first that shows itself.
+	// Team is the only team to observe, by its own name; "" for the one that began last.
 	Team string
 	// Saved is what [Observer.Save] returned, to go on from there; nil for nothing.
 	Saved []byte
@@ -110,17 +110,17 @@ func (o *Observer) Show(source string, message []byte) Sight {
 // TeamToolUseKey is the key of that flag in a message's metadata.
 const TeamToolUseKey = observe.FlagKey
 
-// Capabilities say what a way to observe a session can do.
+// Capabilities say what a way to a session has for whoever uses that session by it. An [Observer] answers nothing and gives nothing.
 type Capabilities struct {
 	Streaming     bool   `json:"streaming"`     // messages come while the model writes them
-	Permissions   bool   `json:"permissions"`   // it can answer permission requests
-	SlashCommands bool   `json:"slashCommands"` // it can give the session a slash command
+	Permissions   bool   `json:"permissions"`   // requests for permission can be answered
+	SlashCommands bool   `json:"slashCommands"` // slash commands can be given to the session
 	Availability  string `json:"availability"`  // of its sessions: local, remote or both
 	Teams         bool   `json:"teams"`         // its sessions show what teams do
 }
 
 // Adapters are the ways by which sessions are observed: stream, transcript, sdk-url, agent-sdk, acp and codex. The last two have no teams: a session of theirs is
-// a single member.
+// a single member, as the program cadre shows it (cadre observe --agent).
 func Adapters() map[string]Capabilities {
 	all := map[string]Capabilities{}
 	for name, c := range observe.Adapters {
