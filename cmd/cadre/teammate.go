@@ -53,7 +53,7 @@ $CADRE_HOME/claude-teammates.yaml:
 
   teammates:
     - name: build-*        # of the teammate; * stands for anything
-      agent: shell         # claude, codex, gemini, opencode, acp:COMMAND or shell
+      agent: shell         # claude, codex, gemini, opencode, acp:COMMAND, claude-tmux or shell
     - type: reviewer       # the kind of agent that the lead asked for
       agent: gemini
     - agent: codex         # everybody else

@@ -20,7 +20,7 @@ import (
 //
 //	teammates:
 //	  - name: build-*        # of the teammate; * stands for anything
-//	    agent: shell         # claude, codex, gemini, opencode, acp:COMMAND or shell
+//	    agent: shell         # claude, codex, gemini, opencode, acp:COMMAND, claude-tmux or shell
 //	  - type: reviewer       # the kind of agent that the lead asked for
 //	    agent: gemini
 //	    model: gemini-2.5-pro
@@ -114,7 +114,7 @@ func readRules(file string, known func(string) bool) ([]rule, error) {
 		case r.Agent == "":
 			wrong = "it names no agent"
 		case r.Agent == team.External || !known(r.Agent):
-			wrong = fmt.Sprintf("there is no agent %q; it is claude, codex, gemini, opencode, acp:COMMAND or shell", r.Agent)
+			wrong = fmt.Sprintf("there is no agent %q; it is claude, codex, gemini, opencode, acp:COMMAND, claude-tmux or shell", r.Agent)
 		case name != nil || kind != nil:
 			wrong = "name and type are words in which * stands for anything"
 		}
