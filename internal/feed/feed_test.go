@@ -359,7 +359,9 @@ func TestWhoseTranscript(t *testing.T) {
 
 func TestWhatIsNotThere(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
-	for _, f := range []Feed{&File{Path: nowhere}, &Transcripts{Dir: nowhere}, &File{Path: filepath.Dir(nowhere)}} {
+	file := filepath.Join(filepath.Dir(nowhere), "file")
+	appendTo(t, file, []byte("{}\n"))
+	for _, f := range []Feed{&File{Path: nowhere}, &Transcripts{Dir: nowhere}, &File{Path: filepath.Dir(nowhere)}, &Transcripts{Dir: file}, &Transcripts{Dir: file, Follow: true}} {
 		w := &Watch{Now: ticks()}
 		if err := w.Begin(t.Context(), Team(observe.Options{})); err != nil {
 			t.Fatal(err)

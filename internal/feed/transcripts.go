@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,8 +40,11 @@ func (f *Transcripts) Run(ctx context.Context, to Listener) error {
 	if projects := filepath.Join(f.Dir, "projects"); isFolder(projects) {
 		root = projects
 	}
-	if !f.Follow && !isFolder(root) {
-		return &fs.PathError{Op: "read", Path: f.Dir, Err: fs.ErrNotExist}
+	switch _, err := os.Stat(root); {
+	case err == nil && !isFolder(root):
+		return &fs.PathError{Op: "read", Path: f.Dir, Err: fmt.Errorf("it is no folder: %w", fs.ErrNotExist)}
+	case err != nil && !f.Follow:
+		return err
 	}
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
