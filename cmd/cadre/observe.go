@@ -88,8 +88,8 @@ Claude Code's teams folder: ls ~/.claude/teams. It goes on until the team is gon
 looks once, and keeps nothing without --as-team. With --transcripts beside it, what the files do not say is known too, and it goes on until you interrupt it. A team that was made anew
 under the same name is another one, in the place of the one before.
 
-With --as-team it is kept as a team of that name, which cadre ls, status, log and task list show like any other, and nobody changes.
-Called again, after kill -9 too, it goes on with it; what it is shown again counts once.`,
+With --as-team it is kept as a team of that name, by which it then goes in all that is printed, and which cadre ls, status, log and task list show like any other,
+and nobody changes. Called again, after kill -9 too, it goes on with it; what it is shown again counts once.`,
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
 	}
 	flags := c.Flags()
