@@ -138,6 +138,8 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	switch err := w.Begin(ctx, restore); {
 	case errors.Is(err, observe.ErrOther):
 		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is kept of something else that was observed; give this another name, or first: cadre cleanup %s", o.asTeam, o.asTeam)}
+	case errors.Is(err, feed.ErrDamaged):
+		return fmt.Errorf("%w; to begin anew: cadre cleanup %s", err, o.asTeam)
 	case err != nil:
 		return err
 	}

@@ -361,13 +361,21 @@ func TestWhatIsNotThere(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	file := filepath.Join(filepath.Dir(nowhere), "file")
 	appendTo(t, file, []byte("{}\n"))
-	for _, f := range []Feed{&File{Path: nowhere}, &Transcripts{Dir: nowhere}, &File{Path: filepath.Dir(nowhere)}, &Transcripts{Dir: file}, &Transcripts{Dir: file, Follow: true}} {
+	missing := func(err error) bool { return errors.Is(err, os.ErrNotExist) }
+	another := func(err error) bool { return team.CodeOf(err) == team.Invalid }
+	for _, c := range []struct {
+		f  Feed
+		is func(error) bool
+	}{
+		{&File{Path: nowhere}, missing}, {&Transcripts{Dir: nowhere}, missing},
+		{&File{Path: filepath.Dir(nowhere)}, another}, {&Transcripts{Dir: file}, another}, {&Transcripts{Dir: file, Follow: true}, another},
+	} {
 		w := &Watch{Now: ticks()}
 		if err := w.Begin(t.Context(), Team(observe.Options{})); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Run(t.Context(), f); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%T: %v", f, err)
+		if err := w.Run(t.Context(), c.f); !c.is(err) {
+			t.Errorf("%+v: %v", c.f, err)
 		}
 	}
 }

@@ -2,11 +2,10 @@ package feed
 
 import (
 	"context"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
+	"cadre/internal/team"
 	"cadre/internal/watch"
 )
 
@@ -30,7 +29,7 @@ func (f *File) Run(ctx context.Context, to Listener) error {
 		to.Introduce(source, f.Team, f.Member)
 	}
 	if info, err := os.Stat(f.Path); err == nil && info.IsDir() {
-		return &fs.PathError{Op: "read", Path: f.Path, Err: fmt.Errorf("it is a folder: %w", fs.ErrNotExist)}
+		return &team.Error{Code: team.Invalid, Text: f.Path + " is a folder, and no file of lines"}
 	} else if err == nil && !info.Mode().IsRegular() {
 		return stream(ctx, f.Path, source, to)
 	}

@@ -43,7 +43,7 @@ var ErrObserved = errors.New("it is observed already")
 var ErrNewer = observe.ErrNewer
 
 // ErrDamaged says that what was kept of an observation cannot be read.
-var ErrDamaged = errors.New("without it the observation begins anew")
+var ErrDamaged = errors.New("what was kept of the observation is damaged")
 
 // OpenKept takes the folder, and makes it where there is none. The error is [ErrObserved] while another process has it.
 func OpenKept(dir string) (*Kept, error) {
@@ -255,7 +255,7 @@ func (k *Kept) restore(restore Restore, places map[string]Place, each func(*team
 }
 
 func (k *Kept) damaged(err error) error {
-	return fmt.Errorf("%s cannot be read; %w: %w", filepath.Join(k.dir, savedName), ErrDamaged, err)
+	return fmt.Errorf("%w: %s: %w", ErrDamaged, filepath.Join(k.dir, savedName), err)
 }
 
 // replay shows the entries of the log, and returns the length of those that are whole: the last may have been written by a process that was killed meanwhile.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"cadre/internal/team"
 	"cadre/internal/watch"
 )
 
@@ -42,7 +42,7 @@ func (f *Transcripts) Run(ctx context.Context, to Listener) error {
 	}
 	switch _, err := os.Stat(root); {
 	case err == nil && !isFolder(root):
-		return &fs.PathError{Op: "read", Path: f.Dir, Err: fmt.Errorf("it is no folder: %w", fs.ErrNotExist)}
+		return &team.Error{Code: team.Invalid, Text: f.Dir + " is no folder; one transcript is a file like any other"}
 	case err != nil && !f.Follow:
 		return err
 	}

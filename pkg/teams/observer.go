@@ -145,14 +145,16 @@ func (o *Observer) Read(ctx context.Context, source string, r io.Reader) error {
 	return o.bring(ctx, &feed.Stream{Source: source, Reader: r})
 }
 
-// Follow shows the observer the lines of a file, and what is written to it later, until ctx ends. The path is the source.
+// Follow shows the observer the lines of a file, and what is written to it later, until ctx ends. The path is the source. The error has the code
+// [Invalid] where that is a folder.
 func (o *Observer) Follow(ctx context.Context, path string) error {
-	return o.bring(ctx, &feed.File{Path: path, Follow: true})
+	return public(o.bring(ctx, &feed.File{Path: path, Follow: true}))
 }
 
-// Transcripts shows the observer all transcripts below Claude Code's folder or a project's, and what is written to them later, until ctx ends.
+// Transcripts shows the observer all transcripts below Claude Code's folder or a project's, and what is written to them later, until ctx ends. The error has the code
+// [Invalid] where that is no folder.
 func (o *Observer) Transcripts(ctx context.Context, dir string) error {
-	return o.bring(ctx, &feed.Transcripts{Dir: dir, Follow: true})
+	return public(o.bring(ctx, &feed.Transcripts{Dir: dir, Follow: true}))
 }
 
 // ClaudeTeam shows the observer what the files of a team of Claude Code's show, and what changes there later, until the team is gone, which is no error, or ctx ends.

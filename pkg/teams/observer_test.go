@@ -243,6 +243,9 @@ func TestObserverOfFiles(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	want(t, o.ClaudeTeam(ctx, claude, "fx"), teams.NotFound)
+	want(t, o.Follow(ctx, claude), teams.Invalid)
+	write("file", "{}")
+	want(t, o.Transcripts(ctx, filepath.Join(claude, "file")), teams.Invalid)
 	write("teams/fx/config.json", `{"name":"fx","createdAt":1795218547497,"leadAgentId":"team-lead@fx","leadSessionId":"s","members":[
 		{"agentId":"team-lead@fx","name":"team-lead","agentType":"team-lead","joinedAt":1795218547497,"cwd":"/w"},
 		{"agentId":"ann@fx","name":"ann","agentType":"general-purpose","prompt":"Work.","joinedAt":1795218547498,"cwd":"/w","isActive":true}]}`)
