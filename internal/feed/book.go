@@ -189,10 +189,23 @@ func (b *Book) writeTeam(ctx context.Context, pages []page) error {
 	return nil
 }
 
+// gone says that there is no journal of what was observed before.
+func (b *Book) gone() error {
+	return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("%s was observed before, and its journal is gone; to begin anew: cadre cleanup %s", b.name, b.name)}
+}
+
+// missed is that error where the observer, of whom all was written, knows a team, and there is no journal.
+func (b *Book) missed(s *team.State) error {
+	if s == nil || b.journal != nil {
+		return nil
+	}
+	return b.gone()
+}
+
 // found begins the journal of a team with its first records.
 func (b *Book) found(pages []page) error {
 	if pages[0].seq != 1 {
-		return fmt.Errorf("its journal is gone, and record %d cannot be its first; to begin anew: cadre cleanup %s", pages[0].seq, b.name)
+		return b.gone()
 	}
 	if b.journal != nil {
 		if err := errors.Join(b.journal.Close(), b.home.Archive(b.name, b.team)); err != nil {

@@ -117,6 +117,9 @@ func (w *Watch) reconcile(ctx context.Context, restore Restore) error {
 	if err := w.Book.Flush(); err != nil {
 		return err
 	}
+	if err := w.Book.missed(w.observer.Team()); err != nil {
+		return err
+	}
 	s, err := w.Book.newer(ctx, w.observer.Team())
 	if err != nil || s == nil {
 		return err

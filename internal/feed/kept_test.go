@@ -466,6 +466,27 @@ func TestRefusals(t *testing.T) {
 		}
 		leave()
 	}
+	w, leave := keeping(t, h, "gx")
+	begin(t, w, "gx")
+	for line := range bytes.Lines(prefix(t)) {
+		w.Line("lead", bytes.TrimSpace(line), Place{})
+	}
+	if err := w.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	dir, err := h.Folder("gx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	w, leave = keeping(t, h, "gx")
+	if err := w.Begin(t.Context(), Team(observe.Options{Name: "gx"})); team.CodeOf(err) != team.NotFound {
+		t.Errorf("without its journal: %v", err)
+	}
+	leave()
 }
 
 // What is kept stays small, however long the stream.
