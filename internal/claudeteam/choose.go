@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -103,8 +104,10 @@ func readRules(file string, known func(string) bool) ([]rule, error) {
 	}
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
-	if err := d.Decode(&whole); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	if err := d.Decode(&whole); errors.Is(err, io.EOF) { // it is empty
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w; how it is written says: cadre claude-teammate --help", file, err)
 	}
 	for i, r := range whole.Teammates {
 		wrong := ""

@@ -204,6 +204,9 @@ func TestChoose(t *testing.T) {
 	if got, _ := choose(rules, "ann", "reviewer"); got.Model != "m" || strings.Join(got.Env, " ") != "A=a B=b" {
 		t.Errorf("it is %+v", got)
 	}
+	if got, err := choose("# nothing yet\n", "ann", "x"); err != nil || got.Agent != "claude" {
+		t.Errorf("by an empty file it is %+v, %v", got, err)
+	}
 	for text, word := range map[string]string{"teammates: [{name: x}]": "names no agent", "teammates: [{agent: nobody}]": `no agent "nobody"`, "teammates: [{agent: codex, name: '['}]": "stands for anything",
 		"teammates: [{agnet: codex}]": "agnet", "teammates: {": file} {
 		if _, err := choose(text, "ann", "x"); err == nil || !strings.Contains(err.Error(), word) || !strings.Contains(err.Error(), file) {
