@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
+	"net/url"
 	"os/exec"
 	"strings"
 	"testing"
@@ -86,25 +86,24 @@ func TestRelayIsKilled(t *testing.T) {
 		return agenttest.Say("The team is there.")
 	}, "claude@2.1.47")
 	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1", "CLAUDE_CODE_SESSION_ACCESS_TOKEN=between-us")
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	free.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	var claude *exec.Cmd
+	address := ":0"
 	relay := func(prompt, answer string) *watcher {
-		w := s.watch("--sdk-url", free.Addr().String(), "--pass", "--json", "--as-team", "watched")
+		w := s.watch("--sdk-url", address, "--pass", "--json", "--as-team", "watched")
 		fmt.Fprintf(w.in, `{"type":"user","message":{"role":"user","content":%q},"parent_tool_use_id":null,"session_id":""}`+"\n", prompt)
 		const told = "the program is started with --sdk-url "
 		if !w.err.has(ctx, told) {
 			t.Fatal("it does not say where the program connects")
 		}
-		if claude == nil {
-			_, address, _ := strings.Cut(w.err.String(), told)
-			address, _, _ = strings.Cut(address, " ")
-			claude = s.program("claude", "--sdk-url", address)
+		if address == ":0" {
+			_, words, _ := strings.Cut(w.err.String(), told)
+			to, err := url.Parse(strings.Fields(words)[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			address = to.Host // also that of the next one
+			claude := s.program("claude", "--sdk-url", to.String())
 			if err := claude.Start(); err != nil {
 				t.Fatal(err)
 			}
