@@ -421,6 +421,9 @@ func TestFolder(t *testing.T) {
 
 // TestSize: of a team of ten with a hundred tasks in progress state.json has at most 50 KB, however long its texts are and however much it has done.
 func TestSize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a team that has done much")
+	}
 	long := strings.Repeat("what to do, and how it went ", team.MaxDiff/28)
 	base := team.Base{Top: "/d", Commit: strings.Repeat("0", 40)}
 	for n := range 2000 {
@@ -488,6 +491,9 @@ func TestSheetsAreShared(t *testing.T) {
 
 // TestGrowth: what a team has done does not make its checkpoints grow.
 func TestGrowth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a team that has done much")
+	}
 	w, shelf := newWork(t, "T1"), &memory{}
 	s := &Store{team: "demo", shelf: shelf}
 	bytesOf := func(checkpoints int) (n int) {

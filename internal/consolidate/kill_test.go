@@ -113,6 +113,9 @@ func (l *lab) killedAt(when, at string) {
 // Killed at one point after the other, each time by whoever goes on, it is finished as if nothing had happened: one attempt, one commit, the right files,
 // each check once.
 func TestKilledAtEachPoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a process is killed many times")
+	}
 	t.Parallel()
 	l, mine := prepared(t, true)
 	for _, point := range []string{"began", "checkpoint", "home", "merged", "tree", "staged", "removed", "written", "written", "written", "landed", "check", "check", "commit", "made", "head", "index", "branch", "done"} {
@@ -137,6 +140,9 @@ func TestKilledAtEachPoint(t *testing.T) {
 
 // Killed at each step and given up, HEAD, the index and the work tree are as they were before, and the work of members on their branches; or it is committed already, and stays so.
 func TestRolledBackAtEachStep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a process is killed many times")
+	}
 	t.Parallel()
 	for _, last := range []string{"began", "home", "merged", "staged", "removed", "written", "landed", "check", "made", "head"} {
 		t.Run(last, func(t *testing.T) {
@@ -179,6 +185,9 @@ var roundsFlag = flag.Int("rounds", 3, "play so many rounds of TestKilledAnywher
 
 // Killed before or after any command of git, and twice more while that is made good, it is finished by the next one, and there is one commit.
 func TestKilledAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a process is killed many times")
+	}
 	t.Parallel()
 	const commands = 80 // about
 	for round := range *roundsFlag {

@@ -417,7 +417,8 @@ func TestSlowConsumer(t *testing.T) {
 	s := play(t, Options{Memory: 1 << 20, See: func([]byte) {}})
 	p := s.program("")
 	p.listen()
-	line := func(n int) string { return fmt.Sprintf("{\"n\":%d,\"x\":%q}\n", n, strings.Repeat("y", size)) }
+	filler := strings.Repeat("y", size)
+	line := func(n int) string { return fmt.Sprintf("{\"n\":%d,\"x\":\"%s\"}\n", n, filler) }
 	for n := range count {
 		p.say(line(n))
 		if n%100 == 0 {
@@ -451,7 +452,7 @@ func TestBackPressure(t *testing.T) {
 	s := play(t, Options{Memory: 1 << 20, Disk: 1 << 20, See: func([]byte) {}})
 	p := s.program("")
 	line := "{\"x\":\"" + strings.Repeat("y", 1<<20-9) + "\"}\n"
-	const count = 64
+	const count = 32
 	said := make(chan int, count)
 	go func() {
 		defer close(said)

@@ -14,6 +14,9 @@ import (
 
 // What a merge that was killed left behind is no hindrance to the next one, and what the person has not committed is as it was.
 func TestKilledMerge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many merges")
+	}
 	t.Parallel()
 	for name, left := range map[string]func(r *repository){
 		"the work tree was half written": func(r *repository) {

@@ -316,6 +316,9 @@ func TestThePersonMerges(t *testing.T) {
 
 // Wherever a member goes in its worktree, what it did there is kept.
 func TestAstray(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many merges")
+	}
 	t.Parallel()
 	for name, c := range map[string]struct {
 		astray []string // git commands in the worktree

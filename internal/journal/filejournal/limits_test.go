@@ -43,6 +43,9 @@ func TestOpenAndCreate(t *testing.T) {
 
 // TestLongRecord appends the longest record and one that is too long.
 func TestLongRecord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("64 MiB")
+	}
 	dir := create(t, filejournal.Options{})
 	j := open(t, dir, filejournal.Options{})
 	long := `"` + strings.Repeat("x", 64<<20-2) + `"`

@@ -106,6 +106,9 @@ var harmless = []lie{
 
 // TestPowerFindsBugs plays histories with each of the bugs, until one shows it.
 func TestPowerFindsBugs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some bugs take thousands of histories")
+	}
 	const most = 20_000
 	for _, bug := range bugs {
 		t.Run(bug.name, func(t *testing.T) {

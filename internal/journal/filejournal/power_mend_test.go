@@ -164,6 +164,9 @@ var mendBugs = []lie{
 }
 
 func TestPowerMendFindsBugs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some bugs take many histories")
+	}
 	for _, bug := range mendBugs {
 		if at, err := mendAll(t, 300, bug); err == nil {
 			t.Errorf("%s: not found", bug.name)

@@ -24,7 +24,7 @@ func TestPower(t *testing.T) {
 	if histories == 0 {
 		histories = 2000 // some seconds of one core
 		if testing.Short() {
-			histories = 100
+			histories = 40
 		}
 	}
 	if first == 0 {
