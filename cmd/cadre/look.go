@@ -125,78 +125,83 @@ func (a *app) statusCommand() *cobra.Command {
 	return a.looking(0, &cobra.Command{
 		Use: "status [TEAM]", Short: "Show a team: its members, what they do, its tasks",
 	}, func(c *cobra.Command, d opened, _ []string) error {
-		var all struct {
-			overview
-			Members     []team.Member         `json:"members"`
-			Permissions []team.Permission     `json:"permissions"`
-			TaskUsage   map[string]team.Usage `json:"taskUsage,omitempty"` // of the tasks that used something, by id
-		}
-		var spent []team.Task
-		held := map[string]string{}
+		var now standing
 		d.View(func(s *team.State) {
-			all.overview, all.Members, all.Permissions = a.summarize(s, d.dir), s.Members(), s.Permissions()
+			now.overview, now.Members, now.Permissions = a.summarize(s, d.dir), s.Members(), s.Permissions()
+			now.works = show.WorksOn(s)
 			for t := range s.Tasks() {
-				if t.Status == team.InProgress {
-					held[t.Owner] += prefix(", ", held[t.Owner])
-					held[t.Owner] = t.ID + " " + t.Subject
-				}
 				if t.Usage != (team.Usage{}) {
-					spent = append(spent, t)
+					now.spent = append(now.spent, t)
 				}
 			}
 		})
-		if all.Permissions == nil {
-			all.Permissions = []team.Permission{}
+		if now.Permissions == nil {
+			now.Permissions = []team.Permission{}
 		}
-		if len(spent) > 0 {
-			all.TaskUsage = map[string]team.Usage{}
-			for _, t := range spent {
-				all.TaskUsage[t.ID] = t.Usage
+		if len(now.spent) > 0 {
+			now.TaskUsage = map[string]team.Usage{}
+			for _, t := range now.spent {
+				now.TaskUsage[t.ID] = t.Usage
 			}
 		}
-		return a.print(all, func(w io.Writer) error {
-			o := all.overview
-			if o.Session {
-				fmt.Fprintf(w, "%s is a session of %s that is %s\n", o.Name, show.Clean(o.Observed), observedNow(o))
-			} else {
-				fmt.Fprintf(w, "%s is %s: %s tasks done (%d in progress, %d pending)\n", o.Name, o.Status, o.progress(), o.Tasks["in_progress"], o.Tasks["pending"])
-			}
-			if o.Goal != "" {
-				fmt.Fprintln(w, "goal: "+show.Clean(o.Goal))
-			}
-			fmt.Fprintf(w, "%slast change %s", where(o.Dir), show.Ago(desk.Now(), o.UpdatedAt))
-			if o.Usage.Tokens() > 0 {
-				fmt.Fprintf(w, ", %d tokens%s", o.Usage.Tokens(), prefix(", ", cost(o.Usage)))
-			}
-			if o.Exhausted != "" {
-				fmt.Fprintf(w, "; the budget is spent: %s; to give it more: cadre budget %s", o.Exhausted, o.Name)
-			}
-			if o.Observed != "" && !o.Session {
-				fmt.Fprintf(w, "\nit is the team %s of somebody else, who is %s", show.Clean(o.Observed), observedNow(o))
-			} else if o.Dormant {
-				fmt.Fprintf(w, "\nno process of it lives at the moment; to go on: cadre resume %s", o.Name)
-			} else if !o.Hosted && o.Status == team.TeamActive && hasSessions(all.Members) {
-				fmt.Fprintf(w, "\nno process runs its sessions at the moment; to go on: cadre run FILE, or cadre host %s", o.Name)
-			}
-			fmt.Fprint(w, "\n\n")
-			var t show.Table
-			t.Row("MEMBER", "AGENT", "ROLE", "STATUS", "MAIL", "TOKENS", "COST", "CONTEXT", "WORKS ON")
-			for _, m := range all.Members {
-				works := held[m.Name]
-				if works == "" {
-					works = m.Summary
-				}
-				t.Row(m.Name, m.Agent, m.Role, string(m.Status), fmt.Sprint(len(m.Inbox)), tokens(m.Usage), cost(m.Usage), percent(m.Context), works)
-			}
-			if err := t.Write(w); err != nil {
-				return err
-			}
-			if err := writeSpent(w, o.Name, spent); err != nil {
-				return err
-			}
-			return writeWaiting(w, o.Name, all.Members, all.Permissions)
-		})
+		return a.print(now, now.write)
 	})
+}
+
+// standing is what is shown of a team.
+type standing struct {
+	overview
+	Members     []team.Member         `json:"members"`
+	Permissions []team.Permission     `json:"permissions"`
+	TaskUsage   map[string]team.Usage `json:"taskUsage,omitempty"` // of the tasks that used something, by id
+
+	works map[string]string // what each member works on
+	spent []team.Task       // those that used something
+}
+
+func (s standing) write(w io.Writer) error {
+	s.writeHead(w)
+	var t show.Table
+	t.Row("MEMBER", "AGENT", "ROLE", "STATUS", "MAIL", "TOKENS", "COST", "CONTEXT", "WORKS ON")
+	for _, m := range s.Members {
+		t.Row(m.Name, m.Agent, m.Role, string(m.Status), fmt.Sprint(len(m.Inbox)), tokens(m.Usage), cost(m.Usage), percent(m.Context), s.works[m.Name])
+	}
+	if err := t.Write(w); err != nil {
+		return err
+	}
+	if err := writeSpent(w, s.Name, s.spent); err != nil {
+		return err
+	}
+	return writeWaiting(w, s.Name, s.Members, s.Permissions)
+}
+
+// writeHead writes what is to be said of the team as a whole.
+func (s standing) writeHead(w io.Writer) {
+	o := s.overview
+	if o.Session {
+		fmt.Fprintf(w, "%s is a session of %s that is %s\n", o.Name, show.Clean(o.Observed), observedNow(o))
+	} else {
+		fmt.Fprintf(w, "%s is %s: %s tasks done (%d in progress, %d pending)\n", o.Name, o.Status, o.progress(), o.Tasks["in_progress"], o.Tasks["pending"])
+	}
+	if o.Goal != "" {
+		fmt.Fprintln(w, "goal: "+show.Clean(o.Goal))
+	}
+	fmt.Fprintf(w, "%slast change %s", where(o.Dir), show.Ago(desk.Now(), o.UpdatedAt))
+	if o.Usage.Tokens() > 0 {
+		fmt.Fprintf(w, ", %d tokens%s", o.Usage.Tokens(), prefix(", ", cost(o.Usage)))
+	}
+	if o.Exhausted != "" {
+		fmt.Fprintf(w, "; the budget is spent: %s; to give it more: cadre budget %s", o.Exhausted, o.Name)
+	}
+	switch {
+	case o.Observed != "" && !o.Session:
+		fmt.Fprintf(w, "\nit is the team %s of somebody else, who is %s", show.Clean(o.Observed), observedNow(o))
+	case o.Dormant:
+		fmt.Fprintf(w, "\nno process of it lives at the moment; to go on: cadre resume %s", o.Name)
+	case !o.Hosted && o.Status == team.TeamActive && hasSessions(s.Members):
+		fmt.Fprintf(w, "\nno process runs its sessions at the moment; to go on: cadre run FILE, or cadre host %s", o.Name)
+	}
+	fmt.Fprint(w, "\n\n")
 }
 
 func where(dir string) string {

@@ -126,13 +126,7 @@ func headline(s *team.State) string {
 
 // roster is a table with a heading: the lead, then those who run, then those who have ended.
 func roster(s *team.State) []Line {
-	held := map[string][]string{}
-	for task := range s.Tasks() {
-		if task.Status == team.InProgress {
-			held[task.Owner] = append(held[task.Owner], task.ID+" "+task.Subject)
-		}
-	}
-	members := s.Members()
+	works, members := WorksOn(s), s.Members()
 	lead := s.Team().Lead
 	rank := func(m team.Member) int {
 		switch {
@@ -164,14 +158,25 @@ func roster(s *team.State) []Line {
 		if n := m.Usage.Tokens(); n > 0 {
 			used = fmt.Sprint(n)
 		}
-		works := strings.Join(held[m.Name], ", ")
-		if works == "" {
-			works = m.Summary
-		}
-		t.Row(m.Name, string(m.Status), role, m.Model, used, works)
+		t.Row(m.Name, string(m.Status), role, m.Model, used, works[m.Name])
 		tones = append(tones, tone)
 	}
 	return toned(&t, tones)
+}
+
+// WorksOn is what each member works on, by their names: the tasks that it has in progress; where there are none, what it says of itself.
+func WorksOn(s *team.State) map[string]string {
+	held := map[string][]string{}
+	for task := range s.Tasks() {
+		if task.Status == team.InProgress {
+			held[task.Owner] = append(held[task.Owner], task.ID+" "+task.Subject)
+		}
+	}
+	works := map[string]string{}
+	for _, m := range s.Members() {
+		works[m.Name] = cmp.Or(strings.Join(held[m.Name], ", "), m.Summary)
+	}
+	return works
 }
 
 // tasks is a table with a heading: what is in progress, what is open, what is done, the newest of that first.

@@ -91,6 +91,14 @@ func TestBoardOfASession(t *testing.T) {
 	}
 }
 
+// Who has several tasks in progress works on all of them; who has none, on what it says itself.
+func TestWorksOn(t *testing.T) {
+	works := show.WorksOn(watched(2, 6))
+	if works["m0"] != "2 Subject 漢字 2, 5 Subject 漢字 5" || works["m1"] != "it was\nenough" {
+		t.Errorf("they work on %q", works)
+	}
+}
+
 // A board fits the screen, whatever its size, and what is at work comes before what is over.
 func TestBoardFits(t *testing.T) {
 	s := watched(40, 300)
