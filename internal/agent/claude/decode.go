@@ -2,7 +2,6 @@ package claude
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -139,7 +138,7 @@ type decoder struct {
 // decode returns what a line says, in order; nothing for what is no line of the protocol, or is of no interest.
 func (d *decoder) decode(data []byte) []any {
 	var l line
-	if parse(data, &l) != nil {
+	if agent.Parse(data, &l) != nil {
 		return nil
 	}
 	switch l.Type {
@@ -191,7 +190,7 @@ func (d *decoder) system(l *line) []any {
 
 func (d *decoder) assistant(l *line) []any {
 	var m message
-	if l.Parent != "" || parse(l.Message, &m) != nil { // what a subagent says is not said by the member
+	if l.Parent != "" || agent.Parse(l.Message, &m) != nil { // what a subagent says is not said by the member
 		return nil
 	}
 	said := []any{working{}}
@@ -224,7 +223,7 @@ func (d *decoder) assistant(l *line) []any {
 // results are the tools whose results a user line carries.
 func results(l *line) (said []any) {
 	var m message
-	if l.Parent != "" || parse(l.Message, &m) != nil {
+	if l.Parent != "" || agent.Parse(l.Message, &m) != nil {
 		return nil
 	}
 	for _, b := range blocks(m.Content) {
@@ -315,15 +314,6 @@ func kindOf(word string, status int, text string) agent.ProblemKind {
 	return agent.KindOf(status, text)
 }
 
-// parse reads JSON as far as it has the shapes that are known here: what another version writes in another shape is passed over.
-func parse(data []byte, v any) error {
-	err := json.Unmarshal(data, v)
-	if other := (*json.UnmarshalTypeError)(nil); errors.As(err, &other) {
-		return nil
-	}
-	return err
-}
-
 // blocks are those of a message; a bare text is one.
 func blocks(content json.RawMessage) []block {
 	var text string
@@ -331,7 +321,7 @@ func blocks(content json.RawMessage) []block {
 		return []block{{Type: "text", Text: text}}
 	}
 	var list []block
-	parse(content, &list)
+	agent.Parse(content, &list)
 	return list
 }
 

@@ -38,7 +38,7 @@ func FuzzDecode(f *testing.F) {
 		d := &decoder{}
 		for line := range bytes.Lines(stream) {
 			var l struct{ Type string }
-			parse(line, &l)
+			agent.Parse(line, &l)
 			said := d.decode(line)
 			if len(said) > 0 && !known[l.Type] {
 				t.Errorf("%q says %v", line, said)

@@ -2,7 +2,6 @@ package codex
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -178,7 +177,7 @@ func (d *decoder) decode(method string, params json.RawMessage) []any {
 		WillRetry bool            `json:"willRetry"`
 		RequestID json.RawMessage `json:"requestId"`
 	}
-	if parse(params, &p) != nil {
+	if agent.Parse(params, &p) != nil {
 		return nil
 	}
 	switch method {
@@ -354,7 +353,7 @@ func editOf(changes json.RawMessage) string {
 		} `json:"kind"`
 	}
 	in := object{"changes": changes}
-	if parse(changes, &list); len(list) == 1 && list[0].Kind.To == "" {
+	if agent.Parse(changes, &list); len(list) == 1 && list[0].Kind.To == "" {
 		in["file_path"] = list[0].Path
 	}
 	text, err := json.Marshal(in)
@@ -426,7 +425,7 @@ func (d *decoder) request(method string, params json.RawMessage) any {
 			Params   json.RawMessage `json:"tool_params"`
 		} `json:"_meta"`
 	}
-	parse(params, &p)
+	agent.Parse(params, &p)
 	switch method {
 	case "item/commandExecution/requestApproval":
 		text, _ := json.Marshal(object{"command": p.Command, "description": p.Reason})
@@ -470,16 +469,6 @@ func (t *thread) told() (texts []string) {
 		}
 	}
 	return texts
-}
-
-// parse reads JSON as far as it has the shapes that are known here. What another version, or a kind of item that is of no interest, has in another
-// shape is passed over.
-func parse(data []byte, v any) error {
-	err := json.Unmarshal(data, v)
-	if other := (*json.UnmarshalTypeError)(nil); errors.As(err, &other) {
-		return nil
-	}
-	return err
 }
 
 // rpcError is a refusal of the program.

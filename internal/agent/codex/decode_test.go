@@ -55,7 +55,7 @@ func (s *stream) line(line []byte) []any {
 	var got struct {
 		Thread thread `json:"thread"`
 	}
-	if parse(m.Result, &got); got.Thread.ID == "" {
+	if agent.Parse(m.Result, &got); got.Thread.ID == "" {
 		return nil
 	}
 	if s.begun {
@@ -69,7 +69,7 @@ func (s *stream) line(line []byte) []any {
 // An item that is of no interest, in a shape that is not known here, hides nothing of its thread.
 func TestOtherShapes(t *testing.T) {
 	var got thread
-	err := parse([]byte(`{"id":"x","turns":[{"id":"t","status":"completed","items":[{"type":"reasoning","id":"r","content":["I think"],"summary":["it thinks"]},
+	err := agent.Parse([]byte(`{"id":"x","turns":[{"id":"t","status":"completed","items":[{"type":"reasoning","id":"r","content":["I think"],"summary":["it thinks"]},
 		{"type":"userMessage","id":"u","content":[{"type":"text","text":"hello"}]},{"type":"later","tool":{},"status":7,"exitCode":"none"},{"type":"dynamicToolCall","id":"d","contentItems":[{"text":"well"}]}]}]}`), &got)
 	if told := got.told(); err != nil || !slices.Equal(told, []string{"hello", "well"}) {
 		t.Errorf("told was %q: %v", told, err)

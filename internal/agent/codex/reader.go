@@ -59,7 +59,7 @@ func (r *Reader) Line(line []byte) []agent.Update {
 
 func (r *Reader) read(line []byte) []agent.Update {
 	var m rpc
-	if parse(line, &m) != nil {
+	if agent.Parse(line, &m) != nil {
 		return nil
 	}
 	switch {
@@ -79,7 +79,7 @@ func (r *Reader) answer(result json.RawMessage) []agent.Update {
 		Program string `json:"userAgent"`
 		Thread  thread `json:"thread"`
 	}
-	switch parse(result, &got); {
+	switch agent.Parse(result, &got); {
 	case got.Program != "":
 		r.anew = true
 		return nil
@@ -109,7 +109,7 @@ func (r *Reader) mine(params json.RawMessage) bool {
 	var p struct {
 		Thread string `json:"threadId"`
 	}
-	parse(params, &p)
+	agent.Parse(params, &p)
 	if p.Thread != "" {
 		r.begins(p.Thread)
 	}

@@ -111,7 +111,7 @@ func (s *session) begin(ctx context.Context) error {
 			var got struct {
 				Thread thread `json:"thread"`
 			}
-			parse(result, &got)
+			agent.Parse(result, &got)
 			s.words.resume(&got.Thread)
 		})
 		if refused := (*rpcError)(nil); errors.As(err, &refused) {
@@ -286,7 +286,7 @@ func (s *session) resumed(w *wire, result json.RawMessage) {
 	var got struct {
 		Thread thread `json:"thread"`
 	}
-	parse(result, &got)
+	agent.Parse(result, &got)
 	for _, said := range s.words.missed(&got.Thread) {
 		s.take(said)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"cadre/internal/agent"
 )
 
 // errBroken means that the connection broke: whether what was asked for was done is not known.
@@ -133,7 +135,7 @@ func (w *wire) ask(ctx context.Context, method string, params any, result any, t
 	if r.err != nil || result == nil {
 		return r.err
 	}
-	return parse(r.result, result)
+	return agent.Parse(r.result, result)
 }
 
 func (w *wire) send(ctx context.Context, message object) error {

@@ -2,7 +2,6 @@ package headless
 
 import (
 	"cmp"
-	"encoding/json"
 	"strings"
 
 	"cadre/internal/agent"
@@ -11,7 +10,7 @@ import (
 )
 
 // Codex reads codex exec --json. The zero Codex is ready for use.
-type Codex struct{ state codexState }
+type Codex struct{ remembers[codexState] }
 
 // codexState is what is known of the thread, and saved.
 type codexState struct {
@@ -46,15 +45,6 @@ type codexItem struct {
 	Query  string         `json:"query"`
 }
 
-// MarshalJSON implements [agent.Reader].
-func (c *Codex) MarshalJSON() ([]byte, error) { return json.Marshal(c.state) }
-
-// UnmarshalJSON implements [agent.Reader].
-func (c *Codex) UnmarshalJSON(data []byte) error {
-	c.state = codexState{}
-	return json.Unmarshal(data, &c.state)
-}
-
 // Line implements [agent.Reader].
 func (c *Codex) Line(line []byte) []agent.Update {
 	var m struct {
@@ -67,7 +57,7 @@ func (c *Codex) Line(line []byte) []agent.Update {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	if parse(line, &m) != nil {
+	if agent.Parse(line, &m) != nil {
 		return nil
 	}
 	t := &c.state.Turn

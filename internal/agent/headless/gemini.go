@@ -9,22 +9,13 @@ import (
 )
 
 // Gemini reads gemini --output-format stream-json. The zero Gemini is ready for use.
-type Gemini struct{ state geminiState }
+type Gemini struct{ remembers[geminiState] }
 
 // geminiState is what is known of the session, and saved.
 type geminiState struct {
 	Session string `json:"session,omitempty"`
 	Turn    turn   `json:"turn"`
 	Text    string `json:"text,omitempty"` // that is being said
-}
-
-// MarshalJSON implements [agent.Reader].
-func (g *Gemini) MarshalJSON() ([]byte, error) { return json.Marshal(g.state) }
-
-// UnmarshalJSON implements [agent.Reader].
-func (g *Gemini) UnmarshalJSON(data []byte) error {
-	g.state = geminiState{}
-	return json.Unmarshal(data, &g.state)
 }
 
 // Line implements [agent.Reader].
@@ -48,7 +39,7 @@ func (g *Gemini) Line(line []byte) []agent.Update {
 			Output int64 `json:"output_tokens"`
 		} `json:"stats"`
 	}
-	if parse(line, &m) != nil {
+	if agent.Parse(line, &m) != nil {
 		return nil
 	}
 	t := &g.state.Turn

@@ -45,7 +45,7 @@ func (r *Reader) Line(line []byte) []agent.Update {
 	var kind struct {
 		Type, Method json.RawMessage
 	}
-	if parse(line, &kind) == nil && kind.Type != nil && kind.Method == nil {
+	if agent.Parse(line, &kind) == nil && kind.Type != nil && kind.Method == nil {
 		return r.printed.Line(line)
 	}
 	return r.driven.Line(line)
@@ -77,6 +77,20 @@ func (r *Reader) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	return errors.Join(r.driven.UnmarshalJSON(was.Driven), r.printed.UnmarshalJSON(was.Printed))
+}
+
+// remembers is the reader of one stream by what it knows, which is saved.
+type remembers[T any] struct{ state T }
+
+// MarshalJSON implements [agent.Reader].
+func (r *remembers[T]) MarshalJSON() ([]byte, error) { return json.Marshal(r.state) }
+
+// UnmarshalJSON implements [agent.Reader].
+func (r *remembers[T]) UnmarshalJSON(data []byte) error {
+	var was T
+	err := json.Unmarshal(data, &was)
+	r.state = was
+	return err
 }
 
 // turn is what a stream said of the turn that goes on.
@@ -171,13 +185,4 @@ func known(tool string, input map[string]any, names map[string]string) (string, 
 		}
 	}
 	return cmp.Or(name, tool), input
-}
-
-// parse reads JSON as far as it has the shapes that are known here. What another version has in another shape is passed over.
-func parse(data []byte, v any) error {
-	err := json.Unmarshal(data, v)
-	if other := (*json.UnmarshalTypeError)(nil); errors.As(err, &other) {
-		return nil
-	}
-	return err
 }

@@ -2,28 +2,18 @@ package headless
 
 import (
 	"cmp"
-	"encoding/json"
 
 	"cadre/internal/agent"
 	"cadre/internal/team"
 )
 
 // OpenCode reads opencode run --format json. The zero OpenCode is ready for use.
-type OpenCode struct{ state openCodeState }
+type OpenCode struct{ remembers[openCodeState] }
 
 // openCodeState is what is known of the session, and saved.
 type openCodeState struct {
 	Session string `json:"session,omitempty"`
 	Turn    turn   `json:"turn"`
-}
-
-// MarshalJSON implements [agent.Reader].
-func (o *OpenCode) MarshalJSON() ([]byte, error) { return json.Marshal(o.state) }
-
-// UnmarshalJSON implements [agent.Reader].
-func (o *OpenCode) UnmarshalJSON(data []byte) error {
-	o.state = openCodeState{}
-	return json.Unmarshal(data, &o.state)
 }
 
 type openCodePart struct {
@@ -65,7 +55,7 @@ func (o *OpenCode) Line(line []byte) []agent.Update {
 			} `json:"data"`
 		} `json:"error"`
 	}
-	if parse(line, &m) != nil || m.Session == "" {
+	if agent.Parse(line, &m) != nil || m.Session == "" {
 		return nil
 	}
 	said, t := o.of(m.Session), &o.state.Turn
