@@ -22,6 +22,14 @@ type Config struct {
 	Members       []Member     `json:"members"`
 }
 
+// Member is the one of that name on the roster, to be looked at or changed in it; nil where there is none.
+func (c *Config) Member(name string) *Member {
+	if i := slices.IndexFunc(c.Members, func(m Member) bool { return m.Name == name }); i >= 0 {
+		return &c.Members[i]
+	}
+	return nil
+}
+
 // Owner says which team of ours a folder shows.
 type Owner struct {
 	TeamID    string `json:"teamId"`

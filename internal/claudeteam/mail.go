@@ -94,8 +94,8 @@ func (m *member) spawnedWith(ctx context.Context, e native.Entry) bool {
 		return false
 	}
 	c, err := m.o.Team.Config(ctx)
-	i := slices.IndexFunc(c.Members, func(one native.Member) bool { return one.Name == m.o.Name })
-	return err == nil && i >= 0 && c.Members[i].Prompt != nil && *c.Members[i].Prompt == e.Text
+	entry := c.Member(m.o.Name)
+	return err == nil && entry != nil && entry.Prompt != nil && *entry.Prompt == e.Text
 }
 
 // read turns an entry into a message for the agent, or does what it asks the program for. What is for the program counts from the lead alone.

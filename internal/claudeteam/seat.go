@@ -123,11 +123,9 @@ func (s *Seat) Join(ctx context.Context, m native.Member) error {
 	if err != nil {
 		return err
 	}
-	for _, there := range c.Members {
-		if there.Name == m.Name && there.JoinedAt == s.sits.JoinedAt && s.sits.JoinedAt != 0 {
-			if err := s.team.Leave(ctx, m.Name); err != nil {
-				return err
-			}
+	if there := c.Member(m.Name); there != nil && there.JoinedAt == s.sits.JoinedAt && s.sits.JoinedAt != 0 {
+		if err := s.team.Leave(ctx, m.Name); err != nil {
+			return err
 		}
 	}
 	s.sits.JoinedAt = m.JoinedAt
@@ -240,12 +238,7 @@ func Bury(ctx context.Context, claude, root, teamName, name, again string) error
 	if damage != nil {
 		return errors.Join(err, damage)
 	}
-	var entry *native.Member
-	for i := range c.Members {
-		if c.Members[i].Name == name {
-			entry = &c.Members[i]
-		}
-	}
+	entry := c.Member(name)
 	if entry == nil || s.sits.JoinedAt != 0 && entry.JoinedAt != s.sits.JoinedAt {
 		return err
 	}

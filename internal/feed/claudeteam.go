@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"cadre/internal/claudefs"
 	"cadre/internal/claudefs/native"
@@ -28,61 +29,20 @@ func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
 		}
 		return err
 	}
-	var roster claudefs.Config
-	var n int64
+	var s scribe
 	for at, change := range t.Follow(ctx) {
 		if ctx.Err() != nil {
 			return nil
 		}
-		n++
-		note := observe.FileNote{At: team.Time(at.UnixMilli()), N: n}
-		switch c := change.(type) {
-		case *native.TeamSeen:
-			roster = c.Config
-			note.Config = encoded(roster)
-		case *native.MemberJoined:
-			if place(roster, c.Member.Name) >= 0 { // it was told with the team
-				continue
-			}
-			roster.Members = append(slices.Clone(roster.Members), c.Member)
-			note.Config = encoded(roster)
-		case *native.MemberChanged:
-			roster.Members = slices.Clone(roster.Members)
-			if i := place(roster, c.Member.Name); i >= 0 {
-				roster.Members[i] = c.Member
-			}
-			note.Config = encoded(roster)
-		case *native.MemberLeft:
-			roster.Members = slices.DeleteFunc(slices.Clone(roster.Members), func(m claudefs.Member) bool { return m.Name == c.Member.Name })
-			note.Config = encoded(roster)
-		case *native.TaskAdded:
-			note.Task = encoded(c.Task)
-		case *native.TaskChanged:
-			note.Task = encoded(c.Task)
-		case *native.TaskRemoved:
-			note.Removed = c.Task.ID
-		case *native.Sent:
-			note.To, note.Key, note.Entry = c.To, c.Entry.Key(), encoded(c.Entry)
-		case *native.Delivered:
-			note.To, note.Key, note.Entry, note.Taken = c.To, c.Entry.Key(), encoded(c.Entry), true
-		case *native.Whole:
-			note.Whole = &observe.Whole{Tasks: c.Tasks, Waiting: map[string][]uint64{}}
-			for name, entries := range c.Waiting {
-				marks := []uint64{}
-				for _, e := range entries {
-					marks = append(marks, observe.Mark(e.From, name, e.Text))
-				}
-				note.Whole.Waiting[name] = marks
-			}
-		case *native.TeamGone:
-			note.Gone = true
-		case *native.Damaged:
-			to.Gap(source, c.Err.Error())
-			if len(roster.Members) == 0 && !f.Follow { // without its roster there is nothing to see, and it may never be mended
-				return c.Err
+		if damaged, ok := change.(*native.Damaged); ok {
+			to.Gap(source, damaged.Err.Error())
+			if len(s.roster.Members) == 0 && !f.Follow { // without its roster there is nothing to see, and it may never be mended
+				return damaged.Err
 			}
 			continue
-		case *native.TasksSwept: // nobody deleted them
+		}
+		note, news := s.note(at, change)
+		if !news {
 			continue
 		}
 		to.Line(source, f.line(note), Place{})
@@ -91,6 +51,76 @@ func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
 		}
 	}
 	return nil
+}
+
+// scribe makes notes of what a follower tells, in its order.
+type scribe struct {
+	n      int64 // so many were told
+	roster claudefs.Config
+}
+
+// note is what a change says, and whether that is anything new.
+func (s *scribe) note(at time.Time, change native.Change) (note observe.FileNote, news bool) {
+	s.n++
+	note = observe.FileNote{At: team.Time(at.UnixMilli()), N: s.n}
+	if s.enlist(change) {
+		note.Config = encoded(s.roster)
+		return note, true
+	}
+	switch c := change.(type) {
+	case *native.TaskAdded:
+		note.Task = encoded(c.Task)
+	case *native.TaskChanged:
+		note.Task = encoded(c.Task)
+	case *native.TaskRemoved:
+		note.Removed = c.Task.ID
+	case *native.Sent:
+		note.To, note.Key, note.Entry = c.To, c.Entry.Key(), encoded(c.Entry)
+	case *native.Delivered:
+		note.To, note.Key, note.Entry, note.Taken = c.To, c.Entry.Key(), encoded(c.Entry), true
+	case *native.Whole:
+		note.Whole = wholeOf(c)
+	case *native.TeamGone:
+		note.Gone = true
+	default: // also of tasks that were swept away: nobody deleted them
+		return note, false
+	}
+	return note, true
+}
+
+// enlist takes in a change of the roster, and reports whether it was one that was not known.
+func (s *scribe) enlist(change native.Change) bool {
+	switch c := change.(type) {
+	case *native.TeamSeen:
+		s.roster = c.Config
+		s.roster.Members = slices.Clone(c.Config.Members)
+	case *native.MemberJoined:
+		if s.roster.Member(c.Member.Name) != nil { // it was told with the team
+			return false
+		}
+		s.roster.Members = append(s.roster.Members, c.Member)
+	case *native.MemberChanged:
+		if m := s.roster.Member(c.Member.Name); m != nil {
+			*m = c.Member
+		}
+	case *native.MemberLeft:
+		s.roster.Members = slices.DeleteFunc(s.roster.Members, func(m claudefs.Member) bool { return m.Name == c.Member.Name })
+	default:
+		return false
+	}
+	return true
+}
+
+func wholeOf(c *native.Whole) *observe.Whole {
+	w := &observe.Whole{Tasks: c.Tasks, Waiting: map[string][]uint64{}}
+	for name, entries := range c.Waiting {
+		marks := []uint64{}
+		for _, e := range entries {
+			marks = append(marks, observe.Mark(e.From, name, e.Text))
+		}
+		w.Waiting[name] = marks
+	}
+	return w
 }
 
 // line is the note as a line.
@@ -106,9 +136,4 @@ func encoded(v any) json.RawMessage {
 		panic(err)
 	}
 	return data
-}
-
-// place is where somebody stands on the roster; -1 for nowhere.
-func place(c claudefs.Config, name string) int {
-	return slices.IndexFunc(c.Members, func(m claudefs.Member) bool { return m.Name == name })
 }

@@ -112,8 +112,7 @@ type follower struct {
 	team    *Team
 	files   map[string]*file
 	seen    bool
-	created int64 // the team, as its config says
-	members []Member
+	config  claudefs.Config
 	tasks   map[string]Task
 	ids     []string        // of the tasks that have a file, also one that cannot be read
 	missing map[string]bool // of these, those whose file went
@@ -248,36 +247,29 @@ func (f *follower) roster() {
 	case err != nil || !news:
 		return
 	}
-	if f.seen && f.created != c.CreatedAt {
+	if f.seen && f.config.CreatedAt != c.CreatedAt {
 		said := f.said
 		*f = *newFollower(f.team)
 		f.said, f.anew = said, true
 	}
 	if !f.seen {
-		f.seen, f.created = true, c.CreatedAt
+		f.seen = true
 		f.say(&TeamSeen{c})
 	}
-	for _, before := range f.members {
-		if find(c.Members, before.Name) == nil {
+	for _, before := range f.config.Members {
+		if c.Member(before.Name) == nil {
 			f.say(&MemberLeft{before})
 		}
 	}
 	for _, m := range c.Members {
-		switch before := find(f.members, m.Name); {
+		switch before := f.config.Member(m.Name); {
 		case before == nil:
 			f.say(&MemberJoined{m})
 		case !reflect.DeepEqual(*before, m):
 			f.say(&MemberChanged{*before, m})
 		}
 	}
-	f.members = c.Members
-}
-
-func find(members []Member, name string) *Member {
-	if i := slices.IndexFunc(members, func(m Member) bool { return m.Name == name }); i >= 0 {
-		return &members[i]
-	}
-	return nil
+	f.config = c
 }
 
 func (f *follower) list() {

@@ -79,7 +79,7 @@ func (t *Team) Send(ctx context.Context, to string, e Entry) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(c.Members, func(m Member) bool { return m.Name == to }) {
+	if c.Member(to) == nil {
 		return t.nobody(to)
 	}
 	if err := team.CheckName("member", to); err != nil { // it becomes a path
