@@ -11,32 +11,27 @@ import (
 
 // File is a feed of the lines of a file.
 type File struct {
-	Path   string
-	Source string // "" for the path
+	Path string // the source, too
 	// Follow waits for what is written to it later, and for the file itself; without it, the file ends at its end.
 	Follow bool
-	// Team and Member say whose stream it is, where it is not the lead's; "" where its lines say it.
-	Team, Member string
+	// Member says whose stream it is, where it is not the lead's; "" where its lines say it.
+	Member string
 }
 
 // Run implements [Feed].
 func (f *File) Run(ctx context.Context, to Listener) error {
-	source := f.Source
-	if source == "" {
-		source = f.Path
-	}
 	if f.Member != "" {
-		to.Introduce(source, f.Team, f.Member)
+		to.Introduce(f.Path, "", f.Member)
 	}
 	if info, err := os.Stat(f.Path); err == nil && info.IsDir() {
 		return &team.Error{Code: team.Invalid, Text: f.Path + " is a folder, and no file of lines"}
 	} else if err == nil && !info.Mode().IsRegular() {
-		return stream(ctx, f.Path, source, to)
+		return stream(ctx, f.Path, to)
 	}
-	t := &tail{path: f.Path, source: source}
+	t := &tail{path: f.Path}
 	defer t.close()
 	if !f.Follow {
-		if err := t.open(to.Place(source)); err != nil {
+		if err := t.open(to.Place(f.Path)); err != nil {
 			return err
 		}
 		if err := t.read(to); err != nil {
@@ -53,7 +48,7 @@ func (f *File) Run(ctx context.Context, to Listener) error {
 		if real, err := filepath.EvalSymlinks(f.Path); err == nil && filepath.Dir(real) != filepath.Dir(f.Path) {
 			folders.Add(filepath.Dir(real))
 		}
-		if _, err := t.follow(to); err != nil {
+		if err := t.follow(to); err != nil {
 			return err
 		}
 		if _, _, ok := folders.Wait(ctx, folders.Pace()); !ok {
@@ -63,7 +58,7 @@ func (f *File) Run(ctx context.Context, to Listener) error {
 }
 
 // stream reads what is no regular file: a pipe with a name, a terminal.
-func stream(ctx context.Context, path, source string, to Listener) error {
+func stream(ctx context.Context, path string, to Listener) error {
 	opened := make(chan error, 1)
 	var file *os.File
 	go func() {
@@ -80,5 +75,5 @@ func stream(ctx context.Context, path, source string, to Listener) error {
 		return nil
 	}
 	defer file.Close()
-	return (&Stream{Source: source, Reader: file}).Run(ctx, to)
+	return (&Stream{Source: path, Reader: file}).Run(ctx, to)
 }

@@ -39,9 +39,6 @@ type Kept struct {
 // ErrObserved says that another process observes as this name.
 var ErrObserved = errors.New("it is observed already")
 
-// ErrNewer says that an observation was kept by a newer version of cadre.
-var ErrNewer = observe.ErrNewer
-
 // ErrDamaged says that what was kept of an observation cannot be read.
 var ErrDamaged = errors.New("what was kept of the observation is damaged")
 
@@ -225,7 +222,7 @@ func (k *Kept) restore(restore Restore, places map[string]Place, each func(*team
 			return nil, k.damaged(err)
 		}
 		if s.V > keptFormat {
-			return nil, ErrNewer
+			return nil, observe.ErrNewer
 		}
 	}
 	k.number, k.saved = s.Log, int64(len(data))

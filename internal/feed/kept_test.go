@@ -450,7 +450,7 @@ func TestRefusals(t *testing.T) {
 	if _, err := OpenBook(t.Context(), h, "../x", func(string) {}); team.CodeOf(err) != team.Invalid {
 		t.Errorf("no name: %v", err)
 	}
-	for content, want := range map[string]error{`{"v":99}`: ErrNewer, `{"v":1,"observer":{"v":99}}`: ErrNewer, `{`: ErrDamaged, `{"v":1,"observer":7}`: ErrDamaged,
+	for content, want := range map[string]error{`{"v":99}`: observe.ErrNewer, `{"v":1,"observer":{"v":99}}`: observe.ErrNewer, `{`: ErrDamaged, `{"v":1,"observer":7}`: ErrDamaged,
 		`{"v":1,"observer":{"v":1,"agent":"codex"}}`: observe.ErrOther} {
 		w, leave := keeping(t, h, "fx")
 		path := filepath.Join(h.Observation("fx"), savedName)

@@ -23,14 +23,14 @@ const longHead = 1 << 10
 
 // tail reads a growing file line by line.
 type tail struct {
-	path, source string
-	file         *os.File // nil while there is none
-	info         fs.FileInfo
-	at           int64 // where reading goes on
-	place        Place // behind the last whole line
-	lines        observe.Splitter
-	missed       string // that a file is another one than was known, to be said when the first line of it is there
-	buffer       []byte
+	path   string   // the source, too
+	file   *os.File // nil while there is none
+	info   fs.FileInfo
+	at     int64 // where reading goes on
+	place  Place // behind the last whole line
+	lines  observe.Splitter
+	missed string // that a file is another one than was known, to be said when the first line of it is there
+	buffer []byte
 }
 
 // open opens the file, and goes on in it at the place if it is the file in which that is.
@@ -103,7 +103,7 @@ func (t *tail) read(to Listener) error {
 // give gives a line that ends at t.at.
 func (t *tail) give(line []byte, to Listener) {
 	if t.missed != "" {
-		to.Gap(t.source, t.missed)
+		to.Gap(t.path, t.missed)
 		t.missed = ""
 	}
 	if head := min(t.at, longHead); head > t.place.Head {
@@ -112,47 +112,47 @@ func (t *tail) give(line []byte, to Listener) {
 		}
 	}
 	t.place.Offset = t.at
-	to.Line(t.source, line, t.place)
+	to.Line(t.path, line, t.place)
 }
 
-// follow reads what there is, in the file that was there and in the one that is there now. It reports whether there is one.
-func (t *tail) follow(to Listener) (bool, error) {
+// follow reads what there is, in the file that was there and in the one that is there now.
+func (t *tail) follow(to Listener) error {
 	for {
 		there, err := os.Stat(t.path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, err
+			return err
 		}
 		if t.file == nil {
 			if err != nil {
-				return false, nil
+				return nil
 			}
-			if err := t.open(to.Place(t.source)); errors.Is(err, fs.ErrNotExist) {
-				return false, nil
+			if err := t.open(to.Place(t.path)); errors.Is(err, fs.ErrNotExist) {
+				return nil
 			} else if err != nil {
-				return false, err
+				return err
 			}
 		}
 		now, err := t.file.Stat()
 		if err != nil {
-			return false, err
+			return err
 		}
 		if now.Size() < t.at {
 			t.at, t.place, t.lines = 0, Place{}, observe.Splitter{}
 			t.missed = "the file was cut"
 		}
 		if err := t.read(to); err != nil {
-			return false, err
+			return err
 		}
 		if there == nil || os.SameFile(there, t.info) {
-			return true, nil
+			return nil
 		}
 		// It was replaced. Whoever did so has written its last line, with a line break or without.
 		t.end(to)
 		t.close()
 		if err := t.open(Place{}); errors.Is(err, fs.ErrNotExist) {
-			return false, nil
+			return nil
 		} else if err != nil {
-			return false, err
+			return err
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,14 +111,8 @@ func (r *reading) look(folder string) {
 		}
 		return nil
 	})
-	slices.SortStableFunc(transcripts, func(a, b found) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return strings.Compare(a.path, b.path)
+	slices.SortFunc(transcripts, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.path, b.path))
 	})
 	for _, one := range transcripts {
 		r.read(one.path)
@@ -140,21 +135,21 @@ func (r *reading) changed(path string) {
 func (r *reading) read(path string) {
 	t := r.tails[path]
 	if t == nil {
-		t = &tail{path: path, source: path}
+		t = &tail{path: path}
 		r.tails[path] = t
 	}
 	if info, err := os.Stat(path); err == nil && t.info != nil && info.Size() == t.at && os.SameFile(info, t.info) {
 		return
 	}
 	if err := r.reread(t); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.to.Gap(t.source, "the transcript cannot be read: "+err.Error())
+		r.to.Gap(t.path, "the transcript cannot be read: "+err.Error())
 	}
 }
 
 // reread reads on in a transcript. The file is not kept open: there may be thousands.
 func (r *reading) reread(t *tail) error {
 	if t.info == nil {
-		if err := t.open(r.to.Place(t.source)); err != nil {
+		if err := t.open(r.to.Place(t.path)); err != nil {
 			return err
 		}
 	} else {
