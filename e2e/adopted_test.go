@@ -1,46 +1,32 @@
 package e2e
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"cadre/internal/claudefs/native/nativetest"
 )
 
 // plays is a recording of the files of a real team, played into Claude Code's folder.
 type plays struct {
 	*world
 	name    string
-	changes []recordedChange
-}
-
-type recordedChange struct {
-	Path, Content string
-	Removed       bool
+	changes []nativetest.Change
 }
 
 func (w *world) plays(version string) *plays {
 	w.t.Helper()
-	data, err := os.ReadFile("../internal/claudefs/native/testdata/claude-" + version + ".jsonl")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	p := &plays{world: w}
-	for line := range bytes.Lines(data) {
-		var c recordedChange
-		if err := json.Unmarshal(line, &c); err != nil {
-			w.t.Fatal(err)
-		}
-		if dir, is := strings.CutSuffix(c.Path, "/config.json"); is {
-			p.name = filepath.Base(dir)
-		}
-		p.changes = append(p.changes, c)
+	p := &plays{world: w, changes: nativetest.Recording(w.t, version)}
+	for _, c := range p.changes {
+		p.name = cmp.Or(p.name, c.Roster())
 	}
 	return p
 }
@@ -48,28 +34,14 @@ func (w *world) plays(version string) *plays {
 // next makes the next change.
 func (p *plays) next() {
 	p.t.Helper()
-	c := p.changes[0]
+	p.changes[0].Play(p.t, filepath.Join(p.root, "claude"))
 	p.changes = p.changes[1:]
-	path := filepath.Join(p.root, "claude", strings.TrimPrefix(c.Path, "/.claude/"))
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	switch {
-	case err != nil:
-	case c.Removed:
-		err = os.RemoveAll(path)
-	case strings.HasSuffix(c.Path, "/"):
-		err = os.MkdirAll(path, 0o700)
-	default:
-		err = os.WriteFile(path, []byte(c.Content), 0o600)
-	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
 }
 
 // until plays up to the first change that has the text, or to the end of the team.
 func (p *plays) until(text string) {
 	p.t.Helper()
-	for !p.ends() {
+	for !p.changes[0].Ends() {
 		last := strings.Contains(p.changes[0].Content, text)
 		if p.next(); last {
 			return
@@ -77,26 +49,21 @@ func (p *plays) until(text string) {
 	}
 }
 
-// ends reports whether the next change is that config.json goes.
-func (p *plays) ends() bool {
-	return p.changes[0].Removed && strings.HasSuffix(p.changes[0].Path, p.name+"/")
-}
-
 // The files of a real team are followed by an observer that is killed again and again: in the end it knows what they show, every message and every request once,
 // and that the team is over.
 func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
-	for _, version := range []string{"2.1.47", "2.1.329"} {
+	for _, version := range nativetest.Versions {
 		t.Run(version, func(t *testing.T) {
 			w := newWorld(t)
 			p := w.plays(version)
 			p.until(`"leadSessionId"`)
 			kills := 0
-			for ; !p.ends(); kills++ {
+			for ; !p.changes[0].Ends(); kills++ {
 				o := w.start("observe", "--claude-team", p.name)
 				if kills%3 != 0 { // else it is killed while it begins
 					o.awaitOutput(func(said string) bool { return said != "" || o.over() })
 				}
-				for n := 1 + rand.IntN(20); n > 0 && !p.ends(); n-- {
+				for n := 1 + rand.IntN(20); n > 0 && !p.changes[0].Ends(); n-- {
 					p.next()
 				}
 				if kills%2 != 0 {
@@ -175,25 +142,8 @@ func TestAdoptedTeamIsNeverWritten(t *testing.T) {
 	w := newWorld(t)
 	p := w.plays("2.1.329")
 	p.until("Hello alice from lead")
-	listing := func() string {
-		var b strings.Builder
-		err := filepath.WalkDir(filepath.Join(w.root, "claude"), func(path string, e fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			info, err := e.Info()
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(&b, path, info.Mode(), info.Size(), info.ModTime().UnixNano()) // a folder's time tells that something came or went in it
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b.String()
-	}
-	want := listing()
+	claude := filepath.Join(w.root, "claude")
+	want := folder(t, claude)
 	o := w.start("observe", "--claude-team", p.name)
 	o.awaits("team-lead → alice: Hello alice from lead")
 	w.must("observe", "--claude-team", p.name, "--state") // one more look, while somebody keeps it
@@ -206,7 +156,7 @@ func TestAdoptedTeamIsNeverWritten(t *testing.T) {
 	o.kill()
 	w.must("observe", "--claude-team", p.name, "--state", "--as-team", p.name)
 	w.must("cleanup", p.name, "--force")
-	if got := listing(); got != want {
-		t.Errorf("the files were\n%s\nand are\n%s", want, got)
+	if got := folder(t, claude); !maps.Equal(got, want) {
+		t.Errorf("the files were\n%v\nand are\n%v", want, got)
 	}
 }

@@ -101,6 +101,8 @@ var rooms = []room{
 		"files and their locks, and the form of what is in them; who may be a member is decided above it"},
 	{"claudeteam", []string{"agent", "briefing", "claudefs", "claudefs/native", "letter", "mcpserver", "proc", "team", "toolbox"},
 		"a member of a team that Claude Code runs: an agent by its contract, and the files; which agents there are is its caller's choice"},
+	{"claudefs/native/nativetest", nil,
+		"a recording is what somebody else's program did to files; what that means each reader finds out in its own way"},
 	{"home", []string{"journal", "journal/filejournal", "team"},
 		"it knows the folders, and is the one place that chooses the journal that is in them"},
 	{"teamfile", []string{"pattern"},
@@ -151,7 +153,7 @@ var bans = []ban{
 	{imports: []string{"unsafe", "plugin", "C"},
 		because: "the program is built for every platform from any of them, and a bug stays a bug"},
 	{imports: []string{"testing", "testing/fstest", "testing/iotest", "testing/synctest"},
-		but:     []string{"internal/journal/journaltest", "internal/journal/filejournal/disktest", "internal/agent/agenttest"},
+		but:     []string{"internal/journal/journaltest", "internal/journal/filejournal/disktest", "internal/agent/agenttest", "internal/claudefs/native/nativetest"},
 		because: "tests are no part of the program; suites that others run are in packages whose names end in test"},
 }
 

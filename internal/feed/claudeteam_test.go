@@ -1,8 +1,6 @@
 package feed
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,57 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"cadre/internal/claudefs/native/nativetest"
 	"cadre/internal/team"
 )
 
-// change is one of a recording of the files of a real team.
-type change struct {
-	Path    string
-	Content string
-	Removed bool
-}
-
-func changesOf(t *testing.T, version string) (all []change) {
-	t.Helper()
-	data, err := os.ReadFile("../claudefs/native/testdata/claude-" + version + ".jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var c change
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, c)
-	}
-	return all
-}
-
-func (c change) do(t *testing.T, root string) {
-	t.Helper()
-	path := filepath.Join(root, c.Path)
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	switch {
-	case err != nil:
-	case c.Removed:
-		err = os.RemoveAll(path)
-	case strings.HasSuffix(c.Path, "/"):
-		err = os.MkdirAll(path, 0o700)
-	default:
-		err = os.WriteFile(path, []byte(c.Content), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // shown is the team as its files show it to whoever reads them with nothing but JSON: "" while a file is half written or being replaced. Of those who approved
 // their shutdown it says nothing, because they are still on the roster for a while; and of what a teammate does only where the roster says it.
-func shown(root string, approved map[string]bool) string {
+func shown(claude string, approved map[string]bool) string {
 	var b strings.Builder
-	configs, _ := filepath.Glob(filepath.Join(root, ".claude/teams/*/config.json"))
+	configs, _ := filepath.Glob(filepath.Join(claude, "teams/*/config.json"))
 	if len(configs) != 1 {
 		return ""
 	}
@@ -90,7 +46,7 @@ func shown(root string, approved map[string]bool) string {
 	}
 	slices.Sort(members)
 	fmt.Fprintln(&b, config.Name, members)
-	tasks, _ := filepath.Glob(filepath.Join(root, ".claude/tasks", config.Name, "*.json"))
+	tasks, _ := filepath.Glob(filepath.Join(claude, "tasks", config.Name, "*.json"))
 	slices.Sort(tasks) // there are fewer than ten
 	for _, path := range tasks {
 		var task struct {
@@ -106,7 +62,7 @@ func shown(root string, approved map[string]bool) string {
 			fmt.Fprintln(&b, task.ID, task.Subject, task.Description, task.ActiveForm, task.Status, task.Owner, task.BlockedBy, task.Metadata)
 		}
 	}
-	inboxes, _ := filepath.Glob(filepath.Join(root, ".claude/teams/*/inboxes/*.json"))
+	inboxes, _ := filepath.Glob(filepath.Join(claude, "teams/*/inboxes/*.json"))
 	slices.Sort(inboxes)
 	for _, path := range inboxes {
 		name := strings.TrimSuffix(filepath.Base(path), ".json")
@@ -177,33 +133,31 @@ var approval = regexp.MustCompile(`shutdown_approved[^}]*from\\":\\"(\w+)`)
 // The files of real teams, of both ages, change by change: after each, what is observed is what they show; also by an observer that begins in the middle, and by
 // one that was away.
 func TestFilesOfRealTeams(t *testing.T) {
-	for _, version := range []string{"2.1.47", "2.1.329"} {
+	for _, version := range nativetest.Versions {
 		for _, every := range []int{0, 7} { // how many changes until the observer is stopped, and goes on later
 			t.Run(fmt.Sprint(version, " away every ", every), func(t *testing.T) {
-				root, name, compared := t.TempDir(), "", 0
+				claude, name, compared := t.TempDir(), "", 0
 				var saved []byte
 				var r *running
 				approved, away := map[string]bool{}, false
 				begin := func() {
-					r = run(t, &Watch{Saved: saved, Now: func() team.Time { return team.Time(time.Now().UnixMilli()) }}, &ClaudeTeam{Claude: filepath.Join(root, ".claude"), Name: name, Follow: true})
+					r = run(t, &Watch{Saved: saved, Now: func() team.Time { return team.Time(time.Now().UnixMilli()) }}, &ClaudeTeam{Claude: claude, Name: name, Follow: true})
 				}
-				for n, c := range changesOf(t, version) {
-					c.do(t, root)
+				for n, c := range nativetest.Recording(t, version) {
+					c.Play(t, claude)
 					if name == "" {
-						of, is := strings.CutSuffix(strings.TrimPrefix(c.Path, "/.claude/teams/"), "/config.json")
-						if !is {
+						if name = c.Roster(); name == "" {
 							continue
 						}
-						name = of
 						begin()
 					}
-					if c.Removed && strings.HasSuffix(c.Path, "/config.json") {
+					if c.Ends() {
 						break
 					}
 					for _, answer := range approval.FindAllStringSubmatch(c.Content, -1) {
 						approved[answer[1]] = true
 					}
-					want := shown(root, approved)
+					want := shown(claude, approved)
 					if want == "" || strings.Contains(c.Path, ".lock") || every > 0 && n%every > 2 {
 						continue
 					}

@@ -1,41 +1,28 @@
 package observe
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
 	"path"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"cadre/internal/claudefs/native/nativetest"
 	"cadre/internal/team"
 )
 
 // filesOfRun are the notes that the files of a recorded team make, of every change of them until they go, by a follower that is written here anew.
 func filesOfRun(t testing.TB, version string) (notes [][]byte) {
 	t.Helper()
-	data, err := os.ReadFile("../claudefs/native/testdata/claude-" + version + ".jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
 	type obj = map[string]any
 	var name string
 	var began team.Time
 	waiting := map[string][]obj{}
-	for line := range bytes.Lines(data) {
-		var c struct {
-			T             team.Time
-			Path, Content string
-			Removed       bool
-		}
-		if err := json.Unmarshal(line, &c); err != nil {
-			t.Fatal(err)
-		}
-		dir, file := path.Split(strings.TrimPrefix(c.Path, "/.claude/"))
+	for _, c := range nativetest.Recording(t, version) {
+		dir, file := path.Split(c.Path)
 		say := func(note obj) {
-			note["team"], note["at"], note["n"] = name, began+c.T, len(notes)+1
+			note["team"], note["at"], note["n"] = name, began+team.Time(c.T), len(notes)+1
 			rest, err := json.Marshal(note)
 			if err != nil {
 				t.Fatal(err)
@@ -52,7 +39,7 @@ func filesOfRun(t testing.TB, version string) (notes [][]byte) {
 		case file == "config.json":
 			if name == "" {
 				name = path.Base(dir)
-				began = team.Time(content.(obj)["createdAt"].(float64)) - c.T
+				began = team.Time(content.(obj)["createdAt"].(float64)) - team.Time(c.T)
 			}
 			say(obj{"config": content})
 		case strings.HasPrefix(dir, "tasks/") && c.Removed:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/claudefs/native/nativetest"
 	"cadre/internal/team"
 )
 
@@ -30,7 +31,7 @@ func seeds(f *testing.F) {
 			}
 		}
 	}
-	for _, version := range []string{"2.1.47", "2.1.329"} {
+	for _, version := range nativetest.Versions {
 		for i, note := range filesOfRun(f, version) {
 			if i%5 == 0 && len(note) < 4000 {
 				f.Add(ofTeam.ReplaceAll(note, []byte(`"team":"fx"`)))

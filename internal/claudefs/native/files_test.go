@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cadre/internal/claudefs"
+	"cadre/internal/claudefs/native/nativetest"
 	"cadre/internal/team"
 )
 
@@ -149,8 +150,8 @@ func TestBothAges(t *testing.T) {
 // Every structured message that Claude Code wrote in the recordings is read, and comes out as it went in.
 func TestRecordedMessages(t *testing.T) {
 	seen := map[string]int{}
-	for _, version := range versions {
-		for _, c := range recorded(t, version) {
+	for _, version := range nativetest.Versions {
+		for _, c := range nativetest.Recording(t, version) {
 			var entries []Entry
 			if !strings.Contains(c.Path, "/inboxes/") || json.Unmarshal([]byte(c.Content), &entries) != nil {
 				continue

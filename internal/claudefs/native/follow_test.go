@@ -1,13 +1,12 @@
 package native
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -16,56 +15,8 @@ import (
 	"time"
 
 	"cadre/internal/claudefs"
+	"cadre/internal/claudefs/native/nativetest"
 )
-
-// versions of which there is a recording: every change of the files of a real team, in testdata/claude-<version>.jsonl.
-var versions = []string{"2.1.47", "2.1.329"}
-
-// step is one change of a recording.
-type step struct {
-	T       int
-	Path    string
-	Content string
-	Removed bool
-}
-
-func recorded(t testing.TB, version string) (steps []step) {
-	t.Helper()
-	data, err := os.ReadFile("testdata/claude-" + version + ".jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var s step
-		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
-			t.Fatal(err)
-		}
-		steps = append(steps, s)
-	}
-	return steps
-}
-
-// do makes the change below a folder, in place, as Claude Code does.
-func (s step) do(t testing.TB, root string) {
-	t.Helper()
-	path := filepath.Join(root, s.Path)
-	var err error
-	switch {
-	case s.Removed:
-		err = os.RemoveAll(path)
-	case strings.HasSuffix(s.Path, "/"):
-		err = os.MkdirAll(path, 0o700)
-	default:
-		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-			err = os.WriteFile(path, []byte(s.Content), 0o600)
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // view is what somebody knows who was told of every change.
 type view struct {
@@ -179,37 +130,37 @@ func (v *view) check(t *testing.T, tm *Team) {
 // TestRecordings plays the files of real teams, of both ages, change by change: what a follower tells leads to what the files say after each, no message is
 // told twice or passed over, and a file that is half written is not damage.
 func TestRecordings(t *testing.T) {
-	for _, version := range versions {
+	for _, version := range nativetest.Versions {
 		t.Run(version, func(t *testing.T) {
-			root := t.TempDir()
+			claude := t.TempDir()
 			var f *follower
 			v := newView()
 			in := map[string]bool{} // all that was ever in an inbox
-			for n, s := range recorded(t, version) {
-				s.do(t, root)
+			for n, c := range nativetest.Recording(t, version) {
+				c.Play(t, claude)
 				if f == nil {
-					name, is := strings.CutSuffix(strings.TrimPrefix(s.Path, "/.claude/teams/"), "/config.json")
-					if !is {
+					name := c.Roster()
+					if name == "" {
 						continue
 					}
-					tm, err := Open(filepath.Join(root, ".claude"), name)
+					tm, err := Open(claude, name)
 					if err != nil {
 						t.Fatal(err)
 					}
 					f = newFollower(tm)
 				}
-				if dir, file := filepath.Split(s.Path); strings.HasSuffix(dir, f.team.Name+"/inboxes/") && strings.HasSuffix(file, ".json") {
+				if dir, file := path.Split(c.Path); strings.HasSuffix(dir, f.team.Name+"/inboxes/") && strings.HasSuffix(file, ".json") {
 					var entries []Entry
-					json.Unmarshal([]byte(s.Content), &entries)
+					json.Unmarshal([]byte(c.Content), &entries)
 					for _, e := range entries {
 						in[strings.TrimSuffix(file, ".json")+" "+e.Key()] = true
 					}
 				}
 				f.lost = time.Time{} // between two changes was time enough
 				f.look(nil, true)
-				for _, c := range f.said {
-					if err := v.take(c); err != nil {
-						t.Fatalf("change %d, %s: %v", n, s.Path, err)
+				for _, told := range f.said {
+					if err := v.take(told); err != nil {
+						t.Fatalf("change %d, %s: %v", n, c.Path, err)
 					}
 				}
 				f.said = nil

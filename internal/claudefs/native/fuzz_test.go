@@ -9,13 +9,15 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"cadre/internal/claudefs/native/nativetest"
 )
 
 // FuzzFiles writes anything into the files of a team: nothing panics, a file that cannot be read is left byte for byte, and one that can keeps all that it
 // means when a change is made and taken back.
 func FuzzFiles(f *testing.F) {
-	for _, version := range versions {
-		for _, s := range recorded(f, version) {
+	for _, version := range nativetest.Versions {
+		for _, s := range nativetest.Recording(f, version) {
 			if len(s.Content) > 0 && len(s.Content) < 2000 {
 				f.Add(s.Content)
 			}
@@ -82,8 +84,8 @@ func alike(a, b string) bool {
 
 // FuzzMessages: nothing in the text of an entry makes reading panic, and what was read is written as something that reads as the same again.
 func FuzzMessages(f *testing.F) {
-	for _, version := range versions {
-		for _, s := range recorded(f, version) {
+	for _, version := range nativetest.Versions {
+		for _, s := range nativetest.Recording(f, version) {
 			var entries []Entry
 			json.Unmarshal([]byte(s.Content), &entries)
 			for _, e := range entries {
