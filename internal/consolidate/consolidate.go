@@ -447,7 +447,7 @@ func (w *work) tell(ctx context.Context, c team.Consolidation) {
 	if err == nil {
 		var all []string
 		for _, one := range changes {
-			all = append(all, one.what+" "+one.path)
+			all = append(all, one.Letter+" "+one.Path)
 		}
 		w.Staged(all)
 	}

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"cadre/internal/coord"
+	"cadre/internal/git"
 	"cadre/internal/team"
 	"cadre/internal/worktree"
 )
@@ -84,8 +85,8 @@ func (w *work) blocked(ctx context.Context, before, tree, next string) (string, 
 		return "", err
 	}
 	for _, one := range brings {
-		if one.mode == gitlink || one.was == gitlink {
-			return one.path + " is a submodule", nil
+		if one.Is == git.Submodule || one.Was == git.Submodule {
+			return one.Path + " is a submodule", nil
 		}
 	}
 	at, err := w.repo.whereabouts(ctx, w.scratch("land"), before, next)
@@ -97,7 +98,7 @@ func (w *work) blocked(ctx context.Context, before, tree, next string) (string, 
 	}
 	in := append(at.there, at.elsewhere...)
 	for _, one := range at.here {
-		if one.was == nothing && w.repo.filled(one.path, at.here) {
+		if one.Was == git.Nothing && w.repo.filled(one.Path, at.here) {
 			in = append(in, one)
 		}
 	}
@@ -108,12 +109,12 @@ func (w *work) blocked(ctx context.Context, before, tree, next string) (string, 
 }
 
 // filled reports whether there is a folder at the path, with more in it than the changes remove.
-func (r *repository) filled(name string, changes []change) bool {
+func (r *repository) filled(name string, changes []git.Change) bool {
 	err := filepath.WalkDir(r.path(name), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		if !slices.ContainsFunc(changes, func(c change) bool { return c.mode == nothing && r.path(c.path) == path }) {
+		if !slices.ContainsFunc(changes, func(c git.Change) bool { return c.Is == git.Nothing && r.path(c.Path) == path }) {
 			return errFilled
 		}
 		return nil
@@ -122,8 +123,6 @@ func (r *repository) filled(name string, changes []change) bool {
 }
 
 var errFilled = errors.New("there is more in it")
-
-const gitlink = "160000" // mode of a submodule
 
 // land has the work tree hold what comes in from the branches, so that the checks see it, but for what somebody has changed. It may be called again when it was killed.
 func (w *work) land(ctx context.Context, c team.Consolidation) error {
@@ -169,7 +168,7 @@ func (w *work) lift(ctx context.Context, c team.Consolidation) error {
 		if err != nil {
 			return err
 		}
-		at.here = slices.DeleteFunc(at.here, func(one change) bool { return !differs[one.path] })
+		at.here = slices.DeleteFunc(at.here, func(one git.Change) bool { return !differs[one.Path] })
 	}
 	if len(at.elsewhere) > 0 {
 		w.Log(fmt.Sprintf("what came in from %s was changed since and stays as it is: %s", branchers(c), names(pathsOf(at.elsewhere))))
@@ -187,7 +186,7 @@ func branchers(c team.Consolidation) string {
 
 // sorted are the paths in which two trees differ, by what the work tree has there: what the first tree has, what the second one has, or something else. They
 // are changes from the first to the second.
-type sorted struct{ here, there, elsewhere []change }
+type sorted struct{ here, there, elsewhere []git.Change }
 
 func (r *repository) whereabouts(ctx context.Context, index, from, to string) (s sorted, err error) {
 	changes, err := r.changes(ctx, from, to)
@@ -196,10 +195,10 @@ func (r *repository) whereabouts(ctx context.Context, index, from, to string) (s
 	}
 	var looked []string
 	for _, c := range changes {
-		if info, err := os.Lstat(r.path(c.path)); c.was == nothing && err == nil && info.IsDir() { // and so no file
+		if info, err := os.Lstat(r.path(c.Path)); c.Was == git.Nothing && err == nil && info.IsDir() { // and so no file
 			continue
 		}
-		looked = append(looked, c.path)
+		looked = append(looked, c.Path)
 	}
 	now, err := r.stage(ctx, index, from, looked)
 	if err != nil {
@@ -212,9 +211,9 @@ func (r *repository) whereabouts(ctx context.Context, index, from, to string) (s
 	differs, err := r.changed(ctx, to, now)
 	for _, c := range changes {
 		switch {
-		case !moved[c.path]:
+		case !moved[c.Path]:
 			s.here = append(s.here, c)
-		case !differs[c.path]:
+		case !differs[c.Path]:
 			s.there = append(s.there, c)
 		default:
 			s.elsewhere = append(s.elsewhere, c)
@@ -227,17 +226,15 @@ func (r *repository) changed(ctx context.Context, from, to string) (map[string]b
 	changes, err := r.changes(ctx, from, to)
 	all := map[string]bool{}
 	for _, c := range changes {
-		all[c.path] = true
+		all[c.Path] = true
 	}
 	return all, err
 }
 
-const nothing = "000000" // mode of what is not there
-
 func (r *repository) path(name string) string { return filepath.Join(r.top, filepath.FromSlash(name)) }
 
 // put makes these files be as the tree has them, one at a time: each is at every moment as it was, or as it is to be.
-func (w *work) put(ctx context.Context, tree string, changes []change) error {
+func (w *work) put(ctx context.Context, tree string, changes []git.Change) error {
 	making := filepath.Join(w.repo.dir, "cadre-land-"+w.Desk.Team().ID) // most likely on the disk of the work tree
 	if err := os.RemoveAll(making); err != nil {                        // of one that was killed
 		return err
@@ -245,12 +242,12 @@ func (w *work) put(ctx context.Context, tree string, changes []change) error {
 	var in bytes.Buffer
 	var written []string
 	for _, c := range changes {
-		if c.mode != nothing {
-			written = append(written, c.path)
-			in.WriteString(c.path + "\x00")
+		if c.Is != git.Nothing {
+			written = append(written, c.Path)
+			in.WriteString(c.Path + "\x00")
 			continue
 		}
-		if err := w.repo.remove(c.path); err != nil {
+		if err := w.repo.remove(c.Path); err != nil {
 			return err
 		}
 		w.step("removed")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"cadre/internal/git"
 	"cadre/internal/team"
 )
 
@@ -84,15 +85,11 @@ func (w *work) follow(ctx context.Context, c team.Consolidation, head string) er
 		return err
 	}
 	if head != c.Commit {
-		later, err := w.repo.changes(ctx, c.Commit, head)
+		theirs, err := w.repo.changed(ctx, c.Commit, head)
 		if err != nil {
 			return err
 		}
-		theirs := map[string]bool{}
-		for _, one := range later {
-			theirs[one.path] = true
-		}
-		changes = slices.DeleteFunc(changes, func(one change) bool { return theirs[one.path] })
+		changes = slices.DeleteFunc(changes, func(one git.Change) bool { return theirs[one.Path] })
 	}
 	return w.repo.follow(ctx, w.Desk.Team().ID, changes)
 }

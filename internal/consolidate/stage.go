@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"cadre/internal/git"
 )
 
 // stage puts the paths, as they are in the work tree, on top of the commit, by way of an index of our own, and returns the tree.
@@ -40,16 +41,8 @@ func forget(index string) error {
 	return os.MkdirAll(filepath.Dir(index), 0o700)
 }
 
-// change is one file that differs between a commit and a tree.
-type change struct {
-	mode, id string // of the tree
-	was      string // mode of the commit
-	what     string // the letter that git has for it
-	path     string
-}
-
 // changes returns what differs between the commit, or another tree, and the tree.
-func (r *repository) changes(ctx context.Context, commit, tree string) ([]change, error) {
+func (r *repository) changes(ctx context.Context, commit, tree string) ([]git.Change, error) {
 	if tree == "" {
 		return nil, nil
 	}
@@ -57,26 +50,13 @@ func (r *repository) changes(ctx context.Context, commit, tree string) ([]change
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.Run(ctx, nil, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--full-index", base, tree)
-	if err != nil {
-		return nil, err
-	}
-	var all []change
-	parts := bytes.Split(out, []byte{0})
-	for i := 0; i+1 < len(parts); i += 2 {
-		fields := strings.Fields(strings.TrimPrefix(string(parts[i]), ":"))
-		if len(fields) != 5 {
-			return nil, fmt.Errorf("git diff-tree says %.80q", parts[i])
-		}
-		all = append(all, change{mode: fields[1], id: fields[3], was: fields[0], what: fields[4], path: string(parts[i+1])})
-	}
-	return all, nil
+	return r.Changes(ctx, "diff-tree", "-r", base, tree)
 }
 
-func pathsOf(changes []change) []string {
+func pathsOf(changes []git.Change) []string {
 	var all []string
 	for _, c := range changes {
-		all = append(all, c.path)
+		all = append(all, c.Path)
 	}
 	return all
 }
@@ -117,7 +97,7 @@ func (r *repository) move(ctx context.Context, commit, parent, why string) error
 }
 
 // follow brings the index up to what HEAD names now, for exactly these paths.
-func (r *repository) follow(ctx context.Context, mark string, changes []change) error {
+func (r *repository) follow(ctx context.Context, mark string, changes []git.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
@@ -128,7 +108,7 @@ func (r *repository) follow(ctx context.Context, mark string, changes []change) 
 	defer index.Release()
 	var in bytes.Buffer
 	for _, c := range changes {
-		fmt.Fprintf(&in, "%s %s\t%s\x00", c.mode, c.id, c.path)
+		in.WriteString(c.Entry())
 	}
 	next := r.with(index.Next())
 	if _, err := next.Run(ctx, in.Bytes(), "update-index", "-z", "--index-info"); err != nil {

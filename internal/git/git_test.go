@@ -51,6 +51,36 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// What differs between two sides is told path by path, as an index takes it.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	const name = "two\n\twords \"é.txt"
+	before := l.text("rev-parse", "HEAD^{tree}")
+	l.write(name, "one\n")
+	l.text("add", "--", name)
+	after := l.text("write-tree")
+	changes, err := l.Changes(l.ctx, "diff-tree", "-r", before, after)
+	want := git.Change{Path: name, Letter: "A", Was: git.Nothing, Is: "100755", WasID: strings.Repeat("0", len(after)), IsID: l.text("rev-parse", ":"+name)}
+	if err != nil || len(changes) != 1 || changes[0] != want {
+		t.Fatalf("it is %+v, %v, and not %+v", changes, err, want)
+	}
+	own := l.With("GIT_INDEX_FILE=" + filepath.Join(t.TempDir(), "index"))
+	if _, err := own.Text(l.ctx, "read-tree", before); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := own.Run(l.ctx, []byte(changes[0].Entry()), "update-index", "-z", "--index-info"); err != nil {
+		t.Fatal(err)
+	}
+	if tree, err := own.Text(l.ctx, "write-tree"); tree != after || err != nil {
+		t.Errorf("with it the tree is %s, %v", tree, err)
+	}
+	l.write(name, "two\n")
+	if changes, err = l.Changes(l.ctx, "diff", after); err != nil || len(changes) != 1 || changes[0].Letter != "M" || changes[0].WasID != want.IsID {
+		t.Errorf("in the work tree it is %+v, %v", changes, err)
+	}
+}
+
 // A git that has not answered is no git that has said no, whatever kept it from that; and it ends with all that it has started.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()

@@ -136,7 +136,7 @@ func (f folder) differing(ctx context.Context, base string) ([]differs, error) {
 		return nil, err
 	}
 	top, prefix, _ := strings.Cut(strings.TrimSuffix(string(place), "\n"), "\n")
-	changed, err := f.Run(ctx, nil, "diff", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty", "--relative", base, "--", ".")
+	changed, err := f.Changes(ctx, "diff", "--ignore-submodules=dirty", "--relative", base, "--", ".")
 	if err != nil {
 		return nil, err
 	}
@@ -155,17 +155,16 @@ func (f folder) differing(ctx context.Context, base string) ([]differs, error) {
 		}
 		all = append(all, d)
 	}
-	fields := strings.Split(string(changed), "\x00")
-	for i := 0; i+1 < len(fields); i += 2 { // ":100644 100644 ID ID M", path
-		was := strings.Fields(fields[i])
-		if path := fields[i+1]; len(was) == 5 && !seen[path] {
-			seen[path] = true
-			if mode := was[0]; mode == ":100644" || mode == ":100755" {
-				blobs.WriteString(was[2] + "\n")
-				of = append(of, len(all))
-			}
-			add(path, false)
+	for _, c := range changed {
+		if seen[c.Path] {
+			continue
 		}
+		seen[c.Path] = true
+		if c.Was == "100644" || c.Was == "100755" {
+			blobs.WriteString(c.WasID + "\n")
+			of = append(of, len(all))
+		}
+		add(c.Path, false)
 	}
 	for path := range strings.SplitSeq(string(others), "\x00") {
 		if path != "" && !seen[path] {

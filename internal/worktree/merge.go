@@ -179,41 +179,32 @@ func (m *merging) checkOut(ctx context.Context) (left string, err error) {
 
 // there is what the work tree has already as the tree has it, because a merge before this one was cut off: entries for the index.
 func (m *merging) there(ctx context.Context) ([]byte, error) {
-	out, err := m.Run(ctx, nil, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", m.head, m.tree)
+	changes, err := m.Changes(ctx, "diff-tree", "-r", m.head, m.tree)
 	if err != nil {
 		return nil, err
 	}
-	type change struct{ mode, id, path string }
-	var changes []change
-	var paths bytes.Buffer
-	parts := strings.Split(string(out), "\x00")
-	for i := 0; i+1 < len(parts); i += 2 {
-		fields := strings.Fields(strings.TrimPrefix(parts[i], ":"))
-		if len(fields) != 5 {
-			return nil, fmt.Errorf("git diff-tree says %.80q", parts[i])
-		}
-		path := parts[i+1]
-		info, err := os.Lstat(filepath.Join(m.Dir, filepath.FromSlash(path)))
-		if err != nil || !info.Mode().IsRegular() || strings.ContainsAny(path, "\n\"") {
-			continue
-		}
-		changes = append(changes, change{fields[1], fields[3], path})
-		paths.WriteString(path + "\n")
-	}
+	changes = slices.DeleteFunc(changes, func(c git.Change) bool {
+		info, err := os.Lstat(filepath.Join(m.Dir, filepath.FromSlash(c.Path)))
+		return err != nil || !info.Mode().IsRegular() || strings.ContainsAny(c.Path, "\n\"")
+	})
 	if len(changes) == 0 {
 		return nil, nil
 	}
-	if out, err = m.Run(ctx, paths.Bytes(), "hash-object", "--stdin-paths"); err != nil {
+	var paths, there bytes.Buffer
+	for _, c := range changes {
+		paths.WriteString(c.Path + "\n")
+	}
+	out, err := m.Run(ctx, paths.Bytes(), "hash-object", "--stdin-paths")
+	if err != nil {
 		return nil, err
 	}
 	ids := strings.Fields(string(out))
 	if len(ids) != len(changes) {
 		return nil, fmt.Errorf("git hash-object gave %d ids of %d files", len(ids), len(changes))
 	}
-	var there bytes.Buffer
 	for i, c := range changes {
-		if ids[i] == c.id {
-			fmt.Fprintf(&there, "%s %s\t%s\x00", c.mode, c.id, c.path)
+		if ids[i] == c.IsID {
+			there.WriteString(c.Entry())
 		}
 	}
 	return there.Bytes(), nil
