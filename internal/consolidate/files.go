@@ -3,8 +3,6 @@ package consolidate
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -86,32 +84,7 @@ func (r *repository) committed(ctx context.Context, path string) (string, error)
 	if head == "" || err != nil {
 		return "", err
 	}
-	out, err := r.Text(ctx, "ls-tree", "-z", head, "--", path)
-	if err != nil {
-		return "", err
-	}
-	fields := strings.Fields(out)
-	if len(fields) < 4 {
-		return "", nil
-	}
-	sum := sha256.New()
-	read := []string{"cat-file", "--filters", "--path=" + path, fields[2]}
-	switch fields[0] {
-	case "160000":
-		fmt.Fprintf(sum, "repository %s", fields[2])
-		return hex.EncodeToString(sum.Sum(nil)), nil
-	case "120000":
-		fmt.Fprint(sum, "link ")
-		read = []string{"cat-file", "blob", fields[2]}
-	default:
-		fmt.Fprintf(sum, "file %t\n", fields[0] == "100755")
-	}
-	data, err := r.Run(ctx, nil, read...)
-	if err != nil {
-		return "", err
-	}
-	sum.Write(data)
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return worktree.Committed(ctx, r.Procs, r.top, head, path)
 }
 
 // mostBytes is how much of what was not committed is read to know it again.

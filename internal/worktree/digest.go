@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,8 +10,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 
+	"cadre/internal/git"
 	"cadre/internal/proc"
 )
 
@@ -27,32 +30,70 @@ func Digest(ctx context.Context, procs *proc.Register, path string, most *int64)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.New()
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
 		if *most -= info.Size(); *most < 0 {
 			return "", ErrTooMuch
 		}
-		fmt.Fprintf(sum, "file %t\n", mode&0o111 != 0)
 		f, err := os.Open(path)
 		if err != nil {
 			return "", err
 		}
 		defer f.Close()
-		if _, err := io.Copy(sum, f); err != nil {
-			return "", err
-		}
+		return digest(fileKind(mode&0o111 != 0), f)
 	case mode&fs.ModeSymlink != 0:
 		to, err := os.Readlink(path)
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(sum, "link %s", to)
+		return digest(linkKind, strings.NewReader(to))
 	case mode.IsDir():
 		head, _ := in(procs, path).Text(ctx, "rev-parse", "HEAD") // one that has none has none the next time too
-		fmt.Fprintf(sum, "repository %s", head)
+		return digest(repositoryKind, strings.NewReader(head))
 	default:
-		fmt.Fprintf(sum, "%s", mode.Type())
+		return digest(mode.Type().String(), strings.NewReader(""))
+	}
+}
+
+// Committed is the [Digest] of what the commit has at the path from dir, the top of a work tree, as it would be there; "" where it has nothing.
+func Committed(ctx context.Context, procs *proc.Register, dir, commit, path string) (string, error) {
+	g := in(procs, dir)
+	out, err := g.Text(ctx, "ls-tree", "-z", commit, "--", path)
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Fields(out) // mode, type, object, path
+	if len(fields) < 4 {
+		return "", nil
+	}
+	mode, object := fields[0], fields[2]
+	kind, read := fileKind(mode == "100755"), []string{"cat-file", "--filters", "--path=" + path, object}
+	switch mode {
+	case git.Submodule:
+		return digest(repositoryKind, strings.NewReader(object))
+	case "120000":
+		kind, read = linkKind, []string{"cat-file", "blob", object}
+	}
+	data, err := g.Run(ctx, nil, read...)
+	if err != nil {
+		return "", err
+	}
+	return digest(kind, bytes.NewReader(data))
+}
+
+// What a digest begins with.
+const (
+	linkKind       = "link "
+	repositoryKind = "repository "
+)
+
+func fileKind(executable bool) string { return fmt.Sprintf("file %t\n", executable) }
+
+func digest(kind string, content io.Reader) (string, error) {
+	sum := sha256.New()
+	io.WriteString(sum, kind)
+	if _, err := io.Copy(sum, content); err != nil {
+		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
