@@ -33,15 +33,15 @@ func (a *app) checkpointCommand() *cobra.Command {
 		if t := d.Team(); t.CheckOurs() != nil {
 			return t.CheckOurs()
 		}
-		made, notice, err := coord.Checkpoint(ctx, d.Desk, d.dir)
+		made, err := coord.Checkpoint(ctx, d.Desk, d.dir)
 		if checkpoint.Lasting(err) {
 			return usage{err}
 		}
 		if err != nil {
 			return err
 		}
-		if notice != "" {
-			a.note(notice)
+		if made.Notice != "" {
+			a.note(made.Notice)
 		}
 		value := map[string]any{"team": made.Team, "seq": made.Seq, "at": made.At, "commit": made.Commit, "place": made.Place, "written": made.Written}
 		return a.print(value, func(w io.Writer) error {
@@ -122,7 +122,7 @@ func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpo
 		return nil, err
 	}
 	defer d.Close()
-	if _, _, err := coord.Checkpoint(ctx, d, folder); err != nil { // so that the history that was lost cannot go on beside this one
+	if _, err := coord.Checkpoint(ctx, d, folder); err != nil { // so that the history that was lost cannot go on beside this one
 		return nil, err
 	}
 	if a.json {

@@ -330,12 +330,12 @@ func (w *work) merge(ctx context.Context) error {
 func (w *work) save(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, saveTime, fmt.Errorf("it took longer than %s", saveTime))
 	defer cancel()
-	switch _, notice, err := coord.Checkpoint(ctx, w.Desk, w.Dir); {
+	switch made, err := coord.Checkpoint(ctx, w.Desk, w.Dir); {
 	case err != nil:
 		w.Log("no checkpoint of the consolidation: " + err.Error())
-	case notice != "" && w.repo.top != "" && w.notice != notice:
-		w.Log(notice)
-		w.notice = notice
+	case made.Notice != "" && w.repo.top != "" && w.notice != made.Notice:
+		w.Log(made.Notice)
+		w.notice = made.Notice
 	}
 }
 

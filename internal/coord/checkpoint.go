@@ -157,18 +157,17 @@ func beside(ctx context.Context, procs *proc.Register, project, teamDir string) 
 	return b
 }
 
-// Checkpoint makes one of a team by hand, from a process that is no host of it; notice is a line for the user where it is on no branch.
-func Checkpoint(ctx context.Context, d *desk.Desk, teamDir string) (made checkpoint.Checkpoint, notice string, err error) {
+// Checkpoint makes one of a team by hand, from a process that is no host of it.
+func Checkpoint(ctx context.Context, d *desk.Desk, teamDir string) (checkpoint.Checkpoint, error) {
 	procs, err := proc.Open("")
 	if err != nil {
-		return made, "", err
+		return checkpoint.Checkpoint{}, err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
 	t := d.Team()
 	store, err := checkpoint.Open(ctx, procs, t.Dir, t.Name, teamDir)
 	if err != nil {
-		return made, "", err
+		return checkpoint.Checkpoint{}, err
 	}
-	made, err = store.Write(ctx, d, beside(ctx, procs, t.Dir, teamDir))
-	return made, made.Notice, err
+	return store.Write(ctx, d, beside(ctx, procs, t.Dir, teamDir))
 }

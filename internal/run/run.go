@@ -305,7 +305,7 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 func (a *attempt) checkpoint(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
-	if _, _, err := coord.Checkpoint(ctx, a.desk, a.dir); err != nil {
+	if _, err := coord.Checkpoint(ctx, a.desk, a.dir); err != nil {
 		a.Log(err.Error())
 	}
 }
