@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -229,18 +230,11 @@ func reached(t team.Team) []string {
 			left = append(left, check.Name)
 		}
 	}
-	lines = append(lines, staged, "checks that passed: "+or(strings.Join(c.Passed, ", "), "none")+"; that are left: "+or(strings.Join(left, ", "), "none"))
+	lines = append(lines, staged, "checks that passed: "+cmp.Or(strings.Join(c.Passed, ", "), "none")+"; that are left: "+cmp.Or(strings.Join(left, ", "), "none"))
 	if c.Step == team.Made && c.Commit != "" {
 		lines = append(lines, fmt.Sprintf("commit %.12s is made", c.Commit))
 	}
 	return lines
-}
-
-func or(text, none string) string {
-	if text == "" {
-		return none
-	}
-	return text
 }
 
 // writeRecord writes what the record of the team says, and whether the history is the one that it was made of.
@@ -292,7 +286,7 @@ func fromTop(t team.Team, paths []string) ([]string, error) {
 		}
 		rel, err := filepath.Rel(t.Base.Top, whole)
 		if err != nil || !filepath.IsLocal(rel) || rel == "." {
-			return nil, usage{fmt.Errorf("%s is no file or folder in %s", path, or(t.Base.Top, "a repository that the team was created in"))}
+			return nil, usage{fmt.Errorf("%s is no file or folder in %s", path, cmp.Or(t.Base.Top, "a repository that the team was created in"))}
 		}
 		all = append(all, filepath.ToSlash(rel))
 	}

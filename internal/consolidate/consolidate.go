@@ -380,7 +380,7 @@ func (w *work) home(ctx context.Context, m team.Member) error {
 				return nil
 			}
 			_, err := w.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportStopped{Member: m.Name, Reason: "its work is home"}})
-			if code := team.CodeOf(err); code == team.Finished {
+			if team.CodeOf(err) == team.Finished {
 				return nil
 			}
 			return err
@@ -493,8 +493,10 @@ func (w *work) takeBack(ctx context.Context, reason string) error {
 // giveUp ends the attempt without a commit.
 func (w *work) giveUp(ctx context.Context, reason string) error {
 	c := w.state()
-	if err := w.lost(c); c.Tree != "" && w.repo.top == "" && team.CodeOf(err) == "" {
-		return err
+	if c.Tree != "" && w.repo.top == "" {
+		if err := w.lost(c); team.CodeOf(err) == "" {
+			return err
+		}
 	}
 	if c.Step == team.Made && c.Commit != "" {
 		head, err := w.repo.head(ctx)

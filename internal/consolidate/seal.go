@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io/fs"
 	"iter"
 	"os"
@@ -127,10 +126,6 @@ func (r *Record) Holds(ctx context.Context, j Journal) (bool, error) {
 	return reflect.DeepEqual(r, again), err
 }
 
-func digest(sum hash.Hash, r *team.Record) {
-	sum.Write(append(team.AppendRecord(nil, r), '\n'))
-}
-
 // describe reads the history up to the record that completed the team. Where that is not in it, because the team was restored from a checkpoint, it
 // goes up to the one with that seq; 0 for all.
 func describe(ctx context.Context, j Journal, until int64) (*Record, error) {
@@ -159,7 +154,7 @@ func describe(ctx context.Context, j Journal, until int64) (*Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		digest(sum, one)
+		sum.Write(append(team.AppendRecord(nil, one), '\n'))
 		for _, e := range one.Events {
 			switch e := e.(type) {
 			case *team.CheckPassed:
