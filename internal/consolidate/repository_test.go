@@ -1,0 +1,114 @@
+package consolidate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cadre/internal/team"
+)
+
+// A team that has worked in a repository is not completed where that, or git, is not to be found: what it did would never be committed.
+func TestWhereNothingCanBeCommitted(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found(team.Check{Name: "test", Command: "true"})
+	l.write("new.txt", "the team's\n")
+	hidden := filepath.Join(l.folder, "git")
+	if err := os.Rename(filepath.Join(l.project, ".git"), hidden); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.refused(l.project, "in none any more", "--no-commit"); team.CodeOf(err) != team.NotReady || l.desk.Team().Status != team.TeamActive {
+		t.Errorf("%v, and the team is %s", err, l.desk.Team().Status)
+	}
+	if err := os.Rename(hidden, filepath.Join(l.project, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	l.consolidating("made") // the commit is there, and HEAD does not name it yet
+	if err := os.Rename(filepath.Join(l.project, ".git"), hidden); err != nil {
+		t.Fatal(err)
+	}
+	l.refused("stays as it is")
+	if err := os.Rename(hidden, filepath.Join(l.project, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	if r := l.run(); r.Attempts != 1 || r.Commit != l.git("rev-parse", "HEAD") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Without git on PATH neither: nothing is given up, and with it all goes on.
+func TestWithoutGit(t *testing.T) {
+	l := newLab(t)
+	l.found(team.Check{Name: "test", Command: "true"})
+	l.isolate("eve", "hers.txt")
+	l.write("new.txt", "the team's\n")
+	without := func(words ...string) {
+		t.Helper()
+		path := os.Getenv("PATH")
+		os.Setenv("PATH", t.TempDir())
+		defer os.Setenv("PATH", path)
+		l.refused(words...)
+	}
+	without("no git", "PATH", "--no-commit")
+	if s := l.desk.Team(); s.Status != team.TeamActive || s.Consolidation.Attempt != 0 {
+		t.Errorf("the team is %+v", s)
+	}
+	l.consolidating("landed")
+	without("no git", "stays as it is")
+	l.run()
+	l.want(l.committed(), "A:hers.txt", "A:new.txt")
+	l.tidy()
+
+	l = newLab(t)
+	l.found()
+	without("no git")
+	o := l.options()
+	o.NoCommit = true
+	if r, err := Run(l.ctx, o); err != nil || r.Commit != "" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// On a branch of checkpoints, which changes under the work tree, nothing is anybody's work.
+func TestBranchOfCheckpoints(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found()
+	l.write("new.txt", "the team's\n")
+	o := l.options()
+	o.at = func(point string) {
+		if point == "checkpoint" {
+			l.git("checkout", "-q", "cadre/demo")
+		}
+	}
+	if _, err := Run(l.ctx, o); err == nil || !strings.Contains(err.Error(), "branch of checkpoints cadre/demo") {
+		t.Fatal(err)
+	}
+	head := l.git("rev-parse", "HEAD")
+	l.refused("branch of checkpoints cadre/demo", "check out another one")
+	if l.git("rev-parse", "HEAD") != head || l.desk.Team().Status != team.TeamActive {
+		t.Errorf("the team is %+v", l.desk.Team())
+	}
+	l.git("checkout", "-q", "main")
+	l.git("checkout", "-qb", "cadre/work") // somebody's own
+	l.run()
+	l.want(l.committed(), "A:new.txt")
+}
+
+// That a commit is on no branch is told.
+func TestDetachedHeadIsTold(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.git("checkout", "-q", "--detach")
+	l.found()
+	l.write("new.txt", "the team's\n")
+	said := ""
+	o := l.options()
+	o.Log = func(text string) { said += text }
+	r, err := Run(l.ctx, o)
+	if err != nil || !strings.Contains(said, "no branch is checked out") || !strings.Contains(said, "git branch NAME "+r.Commit[:12]) {
+		t.Errorf("it said %q, %v", said, err)
+	}
+}
