@@ -92,7 +92,7 @@ func TestRepositories(t *testing.T) {
 				if again := l.checkpoint(s, w); again.Written || again.Commit != c.Commit {
 					t.Errorf("of the same again: %+v", again)
 				}
-				if latest, err := l.store(project).Latest(t.Context()); err != nil || latest.Commit != c.Commit || latest.Seq != c.Seq {
+				if latest, err := l.store(project).Restore(t.Context()); err != nil || latest.Commit != c.Commit || latest.Seq != c.Seq {
 					t.Errorf("latest: %+v, %v", latest, err)
 				}
 				brings(t, s, w)

@@ -1,9 +1,7 @@
 package checkpoint
 
 import (
-	"encoding/json"
 	"fmt"
-	"hash/crc32"
 
 	"cadre/internal/team"
 )
@@ -92,52 +90,4 @@ const stateFile = "state.json"
 // partFile is the name of the older part n, from 1, of a log.
 func partFile(log, n int) string {
 	return fmt.Sprintf("%s/%04d/%04d%s", logs[log].stem, (n-1)/partsPerFolder, n, logs[log].ending)
-}
-
-// image is a checkpoint, as far as the next one needs it.
-type image struct {
-	doc   document
-	tails [2][]byte           // the newest part of each log
-	from  map[string][32]byte // the sum of what each sheet was made from, where this process made it
-}
-
-// partsIn is how many older parts a state.json knows of a log.
-func partsIn(state []byte, log int) (int, error) {
-	var doc document
-	err := json.Unmarshal(state, &doc)
-	return doc.Logs[log].Parts, err
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// open reads the image from the files of a checkpoint. The tails may be longer than they were then.
-func open(state []byte, tails [2][]byte) (*image, error) {
-	i := &image{tails: tails}
-	if err := json.Unmarshal(state, &i.doc); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", stateFile, err)
-	}
-	switch {
-	case i.doc.Version == "":
-		return nil, fmt.Errorf("%s is none of cadre's: it has no version", stateFile)
-	case i.doc.Version != version:
-		return nil, fmt.Errorf("%s has the version %q, and this cadre knows %s; update cadre", stateFile, i.doc.Version, version)
-	case i.doc.TeamID == "" || i.doc.Sequence <= 0:
-		return nil, fmt.Errorf("%s names no team and no record", stateFile)
-	}
-	for _, s := range i.doc.Sheets {
-		if err := s.check(); err != nil {
-			return nil, err
-		}
-	}
-	for n := range logs {
-		end := i.doc.Logs[n]
-		if len(tails[n]) < end.Bytes || end.Bytes < 0 || end.Parts < 0 {
-			return nil, fmt.Errorf("%s has %d bytes and should have %d", logs[n].file, len(tails[n]), end.Bytes)
-		}
-		i.tails[n] = tails[n][:end.Bytes:end.Bytes]
-		if crc32.Checksum(i.tails[n], castagnoli) != end.CRC {
-			return nil, fmt.Errorf("%s was damaged or changed by hand: its checksum is not the one in %s", logs[n].file, stateFile)
-		}
-	}
-	return i, nil
 }

@@ -43,32 +43,54 @@ func (s *Store) Restore(ctx context.Context) (*Restored, error) {
 	if at == nil {
 		return nil, s.none()
 	}
-	damage := func(format string, args ...any) error {
-		return &DamageError{s.shelf.place(), fmt.Sprintf(format, args...)}
-	}
-	var parts [2][]string
-	for n := range logs {
-		for i := range at.image.doc.Logs[n].Parts {
-			parts[n] = append(parts[n], partFile(n, i+1))
-		}
-	}
-	const enough = 4 // older parts of the mailbox, for the last messages
-	parts[mailbox] = parts[mailbox][max(0, len(parts[mailbox])-enough):]
 	r := &Restored{Checkpoint: s.describe(at)}
-	var closed []string
+	closed, err := s.replay(ctx, at, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.decode(ctx, at, closed, r); err != nil {
+		return nil, err
+	}
+	if t := r.State.Team(); t.ID != at.image.doc.TeamID || t.Restored.ID != at.image.doc.History {
+		return nil, s.damaged("%s names the team %s and holds the team %s", stateFile, at.image.doc.TeamID, t.ID)
+	} else if t.Name != s.team {
+		return nil, s.damaged("it is of a team named %s", t.Name)
+	}
+	return r, nil
+}
+
+func (s *Store) damaged(format string, args ...any) error {
+	return &DamageError{s.shelf.place(), fmt.Sprintf(format, args...)}
+}
+
+// enough is how many older parts of the mailbox are read, for the last messages.
+const enough = 4
+
+// replay reads the logs of a checkpoint: the last messages, and the tasks that were closed, each as one JSON object.
+func (s *Store) replay(ctx context.Context, at *tip, r *Restored) (closed []string, err error) {
 	for n := range logs {
-		texts, err := s.shelf.read(ctx, at, parts[n])
+		var parts []string
+		for i := range at.image.doc.Logs[n].Parts {
+			parts = append(parts, partFile(n, i+1))
+		}
+		if n == mailbox {
+			parts = parts[max(0, len(parts)-enough):]
+		}
+		texts, err := s.shelf.read(ctx, at, parts)
 		if err != nil {
 			return nil, err
 		}
-		for i, text := range append(texts, at.image.tails[n]) {
-			name := append(parts[n], logs[n].file)[i]
-			if text == nil && i < len(parts[n]) {
-				return nil, damage("%s is missing", name)
+		for i, name := range append(parts, logs[n].file) {
+			text := at.image.tails[n]
+			if i < len(parts) {
+				text = texts[i]
+				if text == nil {
+					return nil, s.damaged("%s is missing", name)
+				}
 			}
 			found, err := lines(text, at.image.doc.Sequence)
 			if err != nil {
-				return nil, damage("%s, %v", name, err)
+				return nil, s.damaged("%s, %v", name, err)
 			}
 			for _, l := range found {
 				if l.Task != nil {
@@ -79,15 +101,7 @@ func (s *Store) Restore(ctx context.Context) (*Restored, error) {
 		}
 	}
 	r.Messages = slices.Clone(r.Messages[max(0, len(r.Messages)-shown):])
-	if err := s.decode(ctx, at, closed, r); err != nil {
-		return nil, err
-	}
-	if t := r.State.Team(); t.ID != at.image.doc.TeamID || t.Restored.ID != at.image.doc.History {
-		return nil, damage("%s names the team %s and holds the team %s", stateFile, at.image.doc.TeamID, t.ID)
-	} else if t.Name != s.team {
-		return nil, damage("it is of a team named %s", t.Name)
-	}
-	return r, nil
+	return closed, nil
 }
 
 // decode reads the state of a checkpoint.

@@ -388,7 +388,7 @@ func TestFolder(t *testing.T) {
 	if !strings.Contains(s.Notice(), "not in a git repository") || !strings.Contains(s.Notice(), filepath.Join(l.dir, "own", "checkpoint")) {
 		t.Error(s.Notice())
 	}
-	if _, err := s.Latest(t.Context()); !errors.Is(err, ErrNone) {
+	if _, err := s.Restore(t.Context()); !errors.Is(err, ErrNone) {
 		t.Error(err)
 	}
 	other := l.store(project)

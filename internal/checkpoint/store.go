@@ -126,18 +126,6 @@ func Lasting(err error) bool {
 	return errors.Is(err, ErrForked) || errors.Is(err, ErrTaken) || errors.Is(err, ErrBlocked) || errors.As(err, &damage)
 }
 
-// Latest returns the newest checkpoint that is there; the error is [ErrNone] where there is none.
-func (s *Store) Latest(ctx context.Context) (Checkpoint, error) {
-	at, err := s.shelf.load(ctx)
-	if err != nil {
-		return Checkpoint{}, err
-	}
-	if at == nil {
-		return Checkpoint{}, s.none()
-	}
-	return s.describe(at), nil
-}
-
 func (s *Store) none() error {
 	if b, ok := s.shelf.(*branch); ok {
 		return fmt.Errorf("%w of team %s: %s does not exist; where another repository has it: git fetch REPOSITORY %s:%s", ErrNone, s.team, b.place(), b.name, b.name)
@@ -252,23 +240,6 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 	made := s.describe(s.last)
 	made.Written = true
 	return made, nil
-}
-
-// read adds the records after seq after up to through, and returns the seq of the last one.
-func (d *draft) read(ctx context.Context, source Source, after, through int64) (int64, error) {
-	if after >= through {
-		return after, nil
-	}
-	for r, err := range source.Read(ctx, after) {
-		if err != nil {
-			return after, err
-		}
-		d.add(r)
-		if after = r.Seq; after == through {
-			return after, nil
-		}
-	}
-	return after, fmt.Errorf("the history ends at record %d of %d", after, through)
 }
 
 // succeeds says whether a checkpoint of the state may come after the one that is there: prev is that one, nil when nothing of it is of use. With

@@ -1,0 +1,256 @@
+package checkpoint
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cadre/internal/team"
+)
+
+// partSize is how long a log grows before it becomes an older part, in bytes: small, because each checkpoint writes the newest part anew.
+const partSize = 32 << 10
+
+// partsPerFolder bounds the listings that a new part changes.
+const partsPerFolder = 100
+
+// What state.json shows of things that there may be many of, or that may be long.
+const (
+	lastCompleted = 20 // tasks
+	glanceSize    = 80 // bytes of a text
+)
+
+// draft is the next checkpoint while it is made: what a team's records add to the logs, and then the state.
+type draft struct {
+	base    int64 // position before the first record of the journal
+	parts   [2]int
+	tails   [2][]byte
+	files   map[string][]byte
+	touched map[string]bool // tasks that may have changed
+	all     bool            // all may have
+
+	doc    document
+	closed [][]byte // lines of tasks that are completed or deleted
+	kept   team.Kept
+	prev   *image
+}
+
+// follow begins the checkpoint after prev, nil for the first one.
+func follow(prev *image, base int64) *draft {
+	d := &draft{base: base, files: map[string][]byte{}, touched: map[string]bool{}, all: prev == nil, prev: prev}
+	if prev != nil {
+		for n := range logs {
+			d.parts[n], d.tails[n] = prev.doc.Logs[n].Parts, slices.Clip(prev.tails[n])
+		}
+	}
+	return d
+}
+
+// read adds the records after seq after up to through, and returns the seq of the last one.
+func (d *draft) read(ctx context.Context, source Source, after, through int64) (int64, error) {
+	if after >= through {
+		return after, nil
+	}
+	for r, err := range source.Read(ctx, after) {
+		if err != nil {
+			return after, err
+		}
+		d.add(r)
+		if after = r.Seq; after == through {
+			return after, nil
+		}
+	}
+	return after, fmt.Errorf("the history ends at record %d of %d", after, through)
+}
+
+// add takes a record, in order.
+func (d *draft) add(r *team.Record) {
+	var of [2][]team.Event
+	for _, e := range r.Events {
+		switch e := e.(type) {
+		case *team.MessageSent, *team.MessagesDelivered, *team.MessagesRead, *team.MessagesReturned:
+			of[mailbox] = append(of[mailbox], e)
+		default:
+			if d.touch(e) {
+				of[tasks] = append(of[tasks], e)
+			}
+		}
+	}
+	for n, events := range of {
+		if len(events) == 0 {
+			continue
+		}
+		// Called by encoding/json it would not be the text that it is in the journal.
+		line, _ := team.Record{Seq: d.base + r.Seq, ID: r.ID, Actor: r.Actor, At: r.At, Events: events}.MarshalJSON()
+		d.line(n, line)
+	}
+}
+
+// touch notes which tasks an event changes, and reports whether it is about tasks.
+func (d *draft) touch(e team.Event) bool {
+	touch := func(ids ...string) {
+		for _, id := range ids {
+			d.touched[id] = true
+		}
+	}
+	switch e := e.(type) {
+	case *team.TaskCreated:
+		touch(e.Task.ID)
+		touch(e.Task.BlockedBy...)
+	case *team.TaskUpdated:
+		touch(e.Task)
+		touch(slices.Concat(e.AddBlockedBy, e.RemoveBlockedBy, e.AddBlocks, e.RemoveBlocks)...)
+	case *team.TaskClaimed:
+		touch(e.Task)
+	case *team.TaskReleased:
+		touch(e.Task)
+	case *team.TaskFailed:
+		touch(e.Task)
+	case *team.TaskCompleted:
+		touch(e.Task)
+	case *team.TaskDeleted:
+		touch(e.Task)
+	case *team.UsageReported:
+		touch(e.Task)
+		return false
+	case *team.TeamRestored:
+		d.all = true
+		return false
+	default:
+		return false
+	}
+	return true
+}
+
+func (d *draft) line(log int, line []byte) {
+	line = redactJSON(line)
+	if tail := d.tails[log]; len(tail) > 0 && len(tail)+len(line) >= partSize {
+		d.parts[log]++
+		d.files[partFile(log, d.parts[log])] = tail
+		d.tails[log] = nil
+	}
+	d.tails[log] = append(append(d.tails[log], line...), '\n')
+}
+
+// see takes what a checkpoint tells of the state after the last record that was added. While it looks nobody can change the state, so the rest is left to finish.
+func (d *draft) see(s *team.State, beside Beside) {
+	t := s.Team()
+	d.kept = team.Keep(s)
+	d.doc = document{Version: version, TeamID: t.ID, TeamName: t.Name, Sequence: s.Position(), History: t.Restored.ID, Created: t.CreatedAt, Updated: t.UpdatedAt,
+		LeadSession: t.LeadSession, Status: t.Status, Teammates: []teammate{}, MailboxSeq: s.MessageSeq(), Facts: map[string]string{}, Commit: beside.Commit}
+	for _, f := range t.Facts {
+		d.doc.Facts[f.Name] = f.SHA256
+	}
+	held := d.seeTasks(s)
+	for i, m := range s.Members() {
+		if m.Name == t.Lead {
+			if d.doc.LeadSession == "" { // an agent of which no process is known that leads
+				d.doc.LeadSession = m.Session
+			}
+			continue
+		}
+		d.doc.Teammates = append(d.doc.Teammates, teammate{m.Name, i - 1, m.Agent, m.Role, m.Role, m.Status, held[m.Name], m.Context, beside.Heartbeats[m.Name], m.DeliveredSeq, d.doc.Sequence})
+	}
+	d.doc.TeammateCount = len(d.doc.Teammates)
+}
+
+// seeTasks looks at the tasks that are open and those that may have changed, and returns who holds which.
+func (d *draft) seeTasks(s *team.State) (held map[string]string) {
+	q := queue{Pending: []string{}, InProgress: []claim{}, Completed: []string{}, Count: s.Count(team.Completed)}
+	held = map[string]string{}
+	for _, p := range d.kept.Tasks {
+		task, _ := s.Task(strconv.FormatInt(p.N, 10))
+		if task.Status == team.Pending {
+			q.Pending = append(q.Pending, task.ID)
+			continue
+		}
+		quantum := task.Role
+		if owner, _ := s.Member(task.Owner); quantum == "" {
+			quantum = owner.Role
+		}
+		held[task.Owner] = task.ID
+		q.InProgress = append(q.InProgress, claim{task.ID, quantum, glance(task.Subject), task.Owner, append([]string{}, task.BlockedBy...), task.Status, task.CreatedAt, glance(task.Description)})
+	}
+	var completed []team.Task
+	for _, id := range d.changed(s) {
+		task, _ := s.Task(id)
+		switch task.Status {
+		case team.Pending, team.InProgress:
+			continue
+		case team.Completed:
+			completed = append(completed, task)
+		}
+		whole, _ := task.MarshalJSON()
+		d.closed = append(d.closed, fmt.Appendf(nil, `{"seq":%d,"at":%d,"task":%s}`, d.doc.Sequence, d.doc.Updated, whole))
+	}
+	if d.prev != nil {
+		for _, id := range d.prev.doc.Queue.Completed {
+			if task, _ := s.Task(id); task.Status == team.Completed && !d.all && !d.touched[id] {
+				completed = append(completed, task)
+			}
+		}
+	}
+	slices.SortFunc(completed, func(a, b team.Task) int {
+		return cmp.Or(cmp.Compare(a.CompletedAt, b.CompletedAt), byNumber(a.ID, b.ID))
+	})
+	for _, task := range completed[max(0, len(completed)-lastCompleted):] {
+		q.Completed = append(q.Completed, task.ID)
+	}
+	d.doc.Queue = q
+	return held
+}
+
+// changed are the ids of the tasks that may have changed, in order.
+func (d *draft) changed(s *team.State) (ids []string) {
+	if !d.all {
+		return slices.SortedFunc(maps.Keys(d.touched), byNumber)
+	}
+	for id := 1; ; id++ {
+		task, ok := s.Task(strconv.Itoa(id))
+		if !ok {
+			return ids
+		}
+		ids = append(ids, task.ID)
+	}
+}
+
+// byNumber orders the ids of tasks.
+func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+// glance is the beginning of a text, for people: the whole of it is in the logs.
+func glance(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	if len(text) <= glanceSize {
+		return text
+	}
+	return strings.ToValidUTF8(text[:glanceSize], "") + "…"
+}
+
+// finish makes the image of what was added and seen. With it come the files that differ from those of the checkpoint before.
+func (d *draft) finish() (*image, map[string][]byte, error) {
+	for _, line := range d.closed {
+		d.line(tasks, line)
+	}
+	next := &image{doc: d.doc, tails: d.tails, from: map[string][32]byte{}}
+	for n := range logs {
+		next.doc.Logs[n] = logEnd{logs[n].file, d.parts[n], len(d.tails[n]), crc32.Checksum(d.tails[n], castagnoli)}
+		d.files[logs[n].file] = d.tails[n]
+	}
+	d.write(next)
+	var state bytes.Buffer
+	e := json.NewEncoder(&state)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(next.doc); err != nil {
+		return nil, nil, err
+	}
+	d.files[stateFile] = redactJSON(state.Bytes())
+	return next, d.files, nil
+}
