@@ -172,8 +172,7 @@ func (h Home) Found(name, id string, records [][]byte) error {
 
 func (h Home) free(name string) string {
 	for n := 2; ; n++ {
-		suffix := fmt.Sprintf("-%d", n)
-		free := name[:min(len(name), 64-len(suffix))] + suffix
+		free := team.Numbered(name, n)
 		if _, err := os.Stat(filepath.Join(h.teams(), free)); err != nil {
 			return free
 		}

@@ -109,14 +109,11 @@ func word(name string) string {
 		return r
 	}, name)
 	const suffix = len("-01234567")
-	if name = strings.TrimLeft(name, "-_"); len(name) > longestName-suffix {
-		name = name[:longestName-suffix]
+	if name = strings.TrimLeft(name, "-_"); len(name) > team.MaxName-suffix {
+		name = name[:team.MaxName-suffix]
 	}
 	return first(name, "team")
 }
-
-// longestName is how long the name of a team of ours may be.
-const longestName = 64
 
 // wanted reports whether a team of that name that was there at that time may be observed: it is not one that has ended since.
 func (o *Observer) wanted(name string, at stamp) bool {

@@ -11,6 +11,7 @@ const (
 	MaxText    = 1 << 20 // bytes of a message, prompt, description, result or plan
 	MaxSubject = 4 << 10 // bytes of a subject and of other short texts
 	MaxID      = 256     // bytes of a command's id
+	MaxName    = 64      // of the name of a team or a member
 	MaxStrikes = 10      // rejections of the same thing in a row, after which the lead is told instead
 )
 
@@ -271,7 +272,7 @@ func oneOf(what, value string, valid []string) error {
 
 // ValidName reports whether a team or a member may have this name: a letter or digit, then up to 63 letters, digits, _ or -.
 func ValidName(name string) bool {
-	if len(name) == 0 || len(name) > 64 || name[0] == '_' || name[0] == '-' {
+	if len(name) == 0 || len(name) > MaxName || name[0] == '_' || name[0] == '-' {
 		return false
 	}
 	for i := range len(name) {

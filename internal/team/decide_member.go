@@ -85,16 +85,16 @@ func (d *decision) sameName(name string) string {
 
 func (d *decision) freeName(name string) string {
 	for n := 2; ; n++ {
-		if free := numbered(name, n); d.sameName(free) == "" {
+		if free := Numbered(name, n); d.sameName(free) == "" {
 			return free
 		}
 	}
 }
 
-// numbered is the name with a number, as long as a name may be.
-func numbered(name string, n int) string {
+// Numbered is the name with a number, as long as a name may be.
+func Numbered(name string, n int) string {
 	suffix := "-" + strconv.Itoa(n)
-	return name[:min(len(name), 64-len(suffix))] + suffix
+	return name[:min(len(name), MaxName-len(suffix))] + suffix
 }
 
 // AttachMember takes the lease of a member for the host that sends it. From is the host that had it and is known to be dead,

@@ -54,7 +54,7 @@ func (b *CreateTeam) decide(d *decision) error {
 	case d.team.CleanedUp:
 		return refuse(Finished, "team %s was cleaned up; a new team of that name needs an id and a journal of its own", d.team.Name)
 	case d.team.ID != "":
-		return refuse(Taken, "there is a team named %s already; take another name, such as %s, or remove it: cadre cleanup %s", d.team.Name, numbered(d.team.Name, 2), d.team.Name)
+		return refuse(Taken, "there is a team named %s already; take another name, such as %s, or remove it: cadre cleanup %s", d.team.Name, Numbered(d.team.Name, 2), d.team.Name)
 	case b.TeamID == "":
 		return refuse(Invalid, "the team has no id")
 	case !strings.HasPrefix(b.Dir, "/") || path.Clean(b.Dir) != b.Dir:
