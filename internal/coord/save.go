@@ -67,8 +67,8 @@ func ReadSaved(teamDir, member string) (SavedWork, bool, error) {
 	return w, err == nil, err
 }
 
-// ForgetSaved removes what was saved for the member: it is in the history now.
-func ForgetSaved(teamDir, member string) error {
+// forgetSaved removes what was saved for the member: it is in the history now.
+func forgetSaved(teamDir, member string) error {
 	if err := os.Remove(filepath.Join(teamDir, member+savedSuffix)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -211,7 +211,7 @@ func (w SavedWork) keep(ctx context.Context, d *desk.Desk, teamDir string) error
 			return err
 		}
 	}
-	return ForgetSaved(teamDir, w.Member)
+	return forgetSaved(teamDir, w.Member)
 }
 
 // saveAlone saves the member's work again and again for as long as there is no lead. When there is one, it is kept with the task.
@@ -261,7 +261,7 @@ func (s *seat) keep(ctx context.Context, w SavedWork) {
 		}
 	}
 	if !failed {
-		if err := ForgetSaved(s.host.teamDir(), s.member); err != nil {
+		if err := forgetSaved(s.host.teamDir(), s.member); err != nil {
 			s.host.Log(err.Error())
 		}
 	}

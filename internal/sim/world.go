@@ -32,9 +32,8 @@ type world struct {
 	entries int
 	running *thread
 	graves  []*process
-	born    int               // processes
-	names   map[string]int    // how often a name was given
-	seeds   map[string]uint64 // what the plan's seed makes of a name
+	born    int            // processes
+	names   map[string]int // how often a name was given
 
 	machines  []*machine
 	processes []*process // in the order of their birth; the dead leave it now and then

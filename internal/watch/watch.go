@@ -26,8 +26,8 @@ import (
 
 // How often to look whatever the system says: rarely, in case it lost a change, and often where it cannot watch.
 const (
-	Watched   = 2 * time.Second
-	Unwatched = 50 * time.Millisecond
+	rarely = 2 * time.Second
+	often  = 50 * time.Millisecond
 
 	part = 50 // looking takes one of so many parts of the time
 )
@@ -84,9 +84,9 @@ func (f *Folders) Look(everything func()) {
 // Pace is how often to look at everything whatever is told. A folder that is not there yet counts when it was added since the last wait.
 func (f *Folders) Pace() time.Duration {
 	maps.DeleteFunc(f.blind, func(folder string, _ bool) bool { _, err := os.Stat(folder); return err != nil })
-	pace := Watched
+	pace := rarely
 	if f.awaited || len(f.blind) > 0 || len(f.over) == 0 {
-		pace = Unwatched
+		pace = often
 	}
 	return max(pace, part*f.took)
 }

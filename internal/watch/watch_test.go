@@ -42,13 +42,13 @@ func TestChanges(t *testing.T) {
 	dir := t.TempDir()
 	f := New()
 	defer f.Close()
-	if f.Pace() != Unwatched {
+	if f.Pace() != often {
 		t.Error("without a folder it is not looked at often")
 	}
 	if !f.Add(dir) || f.Add(dir) {
 		t.Error("it is not new once")
 	}
-	if f.Pace() != Watched {
+	if f.Pace() != rarely {
 		t.Error("a folder that is watched is looked at often")
 	}
 	tells(t, f, put(t, filepath.Join(dir, "a")))
@@ -68,7 +68,7 @@ func TestFolderThatComesAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
 	f := New()
 	defer f.Close()
-	if f.Add(dir) || f.Pace() != Unwatched {
+	if f.Add(dir) || f.Pace() != often {
 		t.Error("what is not there is watched")
 	}
 	for range 3 {
@@ -83,7 +83,7 @@ func TestFolderThatComesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		tells(t, f, dir)
-		if f.Add(dir) || f.Pace() != Unwatched {
+		if f.Add(dir) || f.Pace() != often {
 			t.Error("what is gone is watched")
 		}
 	}
@@ -108,7 +108,7 @@ func TestWithoutASystem(t *testing.T) {
 	f := &Folders{over: map[string]fs.FileInfo{}, blind: map[string]bool{}}
 	defer f.Close()
 	dir := t.TempDir()
-	if f.Add(dir) || f.Pace() != Unwatched {
+	if f.Add(dir) || f.Pace() != often {
 		t.Error("it is watched")
 	}
 	if changed, lost, ok := f.Wait(t.Context(), time.Millisecond); len(changed) > 0 || lost || !ok {
@@ -125,7 +125,7 @@ func TestPace(t *testing.T) {
 	f.Add(watched)
 	f.blind[blind] = true // as where the system has no watch left
 	tells(t, f, put(t, filepath.Join(watched, "a")))
-	if f.Pace() != Unwatched {
+	if f.Pace() != often {
 		t.Error("it is forgotten")
 	}
 	f.Look(func() { time.Sleep(10 * time.Millisecond) })
@@ -136,7 +136,7 @@ func TestPace(t *testing.T) {
 	if err := os.Remove(blind); err != nil {
 		t.Fatal(err)
 	}
-	if f.Pace() != Watched {
+	if f.Pace() != rarely {
 		t.Error("it is gone, and looked for often")
 	}
 }
