@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"cadre/internal/durable"
 	"cadre/internal/proc"
 )
 
@@ -147,34 +148,21 @@ func order(files map[string][]byte) []string {
 	return append(append(parts, newest...), stateFile)
 }
 
-// put replaces one file durably.
+// put replaces one file.
 func (f *folder) put(name string, text []byte) error {
 	path := filepath.Join(f.dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
+	if err := durable.Write(path, text); err != nil {
 		return err
 	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), path); err != nil {
-		return err
-	}
-	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) { // any of them may be new
-		if err := syncFolder(dir); err != nil || len(dir) < len(f.dir) {
+	for len(dir) >= len(f.dir) { // any of them may be new
+		dir = filepath.Dir(dir)
+		if err := durable.Folder(dir); err != nil {
 			return err
 		}
 	}
-}
-
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cadre/internal/desk"
+	"cadre/internal/durable"
 	"cadre/internal/proc"
 	"cadre/internal/team"
 	"cadre/internal/worktree"
@@ -80,20 +81,7 @@ func (w SavedWork) write(teamDir string) error {
 	if err != nil {
 		return err
 	}
-	return replace(filepath.Join(teamDir, w.Member+savedSuffix), append(data, '\n'))
-}
-
-// replace puts the file in its place, whole or not at all, also when the machine dies.
-func replace(path string, data []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path+".new"))
-	}
-	return os.Rename(path+".new", path)
+	return durable.Write(filepath.Join(teamDir, w.Member+savedSuffix), append(data, '\n'))
 }
 
 // patches is the folder with the patches that are too long for the history.
@@ -135,7 +123,7 @@ func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.B
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	if err := replace(path, e.Patch); err != nil {
+	if err := durable.Write(path, e.Patch); err != nil {
 		return err
 	}
 	w.Patch = path

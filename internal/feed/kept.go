@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"cadre/internal/durable"
 	"cadre/internal/observe"
 	"cadre/internal/proc"
 	"cadre/internal/team"
@@ -172,7 +173,7 @@ func (k *Kept) save(o Observer, places map[string]Place) error {
 	if err != nil {
 		return err
 	}
-	if err := k.replace(data); err != nil {
+	if err := durable.Write(filepath.Join(k.dir, savedName), data); err != nil {
 		return errors.Join(err, log.Close())
 	}
 	if k.log != nil {
@@ -187,27 +188,6 @@ func (k *Kept) save(o Observer, places map[string]Place) error {
 
 func (k *Kept) logPath(n int64) string {
 	return filepath.Join(k.dir, fmt.Sprintf("%s%d", linesMark, n))
-}
-
-// replace writes the saved file so that there is always a whole one.
-func (k *Kept) replace(data []byte) error {
-	beside := filepath.Join(k.dir, savedName+".new")
-	file, err := os.OpenFile(beside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(beside, filepath.Join(k.dir, savedName)); err != nil {
-		return err
-	}
-	dir, err := os.Open(k.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // restore reads back what is known, shows the lines since to the observer, and gives what they said to each, with the team as it was before. Then the log goes on.

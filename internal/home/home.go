@@ -27,6 +27,7 @@ import (
 	"syscall"
 	"time"
 
+	"cadre/internal/durable"
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
 	"cadre/internal/team"
@@ -167,7 +168,7 @@ func (h Home) Found(name, id string, records [][]byte) error {
 	} else if err != nil {
 		return fmt.Errorf("create team %s: %w", name, err)
 	}
-	return syncFolder(h.teams())
+	return durable.Folder(h.teams())
 }
 
 func (h Home) free(name string) string {
@@ -193,7 +194,7 @@ func (h Home) Archive(name, id string) error {
 		return fmt.Errorf("put team %s away: %w", name, err)
 	}
 	// Where it is now before where it was: a loss of power in between may leave both names, and never none.
-	return errors.Join(syncFolder(archive), syncFolder(h.teams()))
+	return errors.Join(durable.Folder(archive), durable.Folder(h.teams()))
 }
 
 // Remove removes the folder of a team, and what a Create or Remove that was killed left beside it. Where there is none it does nothing.
@@ -210,7 +211,7 @@ func (h Home) Remove(dir string) error {
 		os.Remove(gone)
 		return err
 	}
-	return errors.Join(os.RemoveAll(gone), sweep(beside), syncFolder(beside))
+	return errors.Join(os.RemoveAll(gone), sweep(beside), durable.Folder(beside))
 }
 
 // Sweep removes what a Create or Remove that was killed left behind.
@@ -255,13 +256,5 @@ func makeFolder(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncFolder(filepath.Dir(dir))
-}
-
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return durable.Folder(filepath.Dir(dir))
 }

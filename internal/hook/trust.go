@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"cadre/internal/durable"
 	"cadre/internal/proc"
 )
 
@@ -196,7 +197,7 @@ func (t Trust) change(edit func(*trustFile)) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(t.File, append(data, '\n')); err != nil {
+	if err := durable.Write(t.File, append(data, '\n')); err != nil {
 		return fmt.Errorf("write trust: %w", err)
 	}
 	return nil
@@ -211,27 +212,4 @@ func (t Trust) lock() (*proc.Lock, error) {
 			return lock, err
 		}
 	}
-}
-
-func replace(path string, data []byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			file.Close()
-			os.Remove(file.Name())
-		}
-	}()
-	if _, err = file.Write(data); err != nil {
-		return err
-	}
-	if err = file.Sync(); err != nil {
-		return err
-	}
-	if err = file.Close(); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }
