@@ -111,8 +111,8 @@ func (o *Observer) restore(saved []byte) error {
 	o.epoch, o.board, o.roster, o.mail = m.Epoch, m.Board, m.Roster, m.Mail
 	whole(&o.board.Tasks)
 	whole(&o.roster.People)
-	whole(&o.roster.Spawns)
-	whole(&o.roster.Said)
+	made(&o.roster.Spawns)
+	made(&o.roster.Said)
 	whole(&o.mail.Tallies)
 	o.board.count()
 	keep(o.sessions, m.Sessions)
@@ -141,40 +141,43 @@ func (o *Observer) restore(saved []byte) error {
 	for _, one := range o.spent {
 		whole(&one.Of)
 	}
-	keep(o.correlation.calls, m.Calls)
-	keep(o.correlation.early, m.Early)
-	for _, id := range m.Waiting {
-		if one := o.correlation.calls[id]; one != nil {
-			o.correlation.order = append(o.correlation.order, waiting{id, one.Came})
-		} else if r := o.correlation.early[id]; r != nil {
-			o.correlation.order = append(o.correlation.order, waiting{id, r.Came})
-		}
-	}
-	for at := 0; at < len(m.Done); at += 8 {
-		o.correlation.done.add(binary.LittleEndian.Uint64(m.Done[at:]))
-	}
+	o.correlation.restore(&m)
 	for at := 0; at+8 <= len(m.Foreign); at += 8 {
 		o.none(binary.LittleEndian.Uint64(m.Foreign[at:]))
 	}
 	o.held, o.lines, o.counts = m.Held, m.Lines, m.Counts
-	o.correlation.discarded, o.correlation.orphaned, o.correlation.duplicates = o.counts.Discarded, o.counts.Orphaned, o.counts.Duplicates
-	o.counts.Duplicates = 0
+	o.counts.Duplicates = 0                  // the correlation has them
 	o.placed, o.unbilled = placed(o.s), true // whether something was not reported yet is looked up anew
 	return nil
 }
 
+func (c *correlation) restore(m *memory) {
+	keep(c.calls, m.Calls)
+	keep(c.early, m.Early)
+	for _, id := range m.Waiting {
+		if one := c.calls[id]; one != nil {
+			c.order = append(c.order, waiting{id, one.Came})
+		} else if r := c.early[id]; r != nil {
+			c.order = append(c.order, waiting{id, r.Came})
+		}
+	}
+	for at := 0; at < len(m.Done); at += 8 {
+		c.done.add(binary.LittleEndian.Uint64(m.Done[at:]))
+	}
+	c.discarded, c.orphaned, c.duplicates = m.Counts.Discarded, m.Counts.Orphaned, m.Counts.Duplicates
+}
+
 // whole makes a map that was saved as null, and takes out what was saved as nothing.
-func whole[K comparable, V any](m *map[K]V) {
+func whole[K comparable, V any](m *map[K]*V) {
+	made(m)
+	maps.DeleteFunc(*m, func(_ K, v *V) bool { return v == nil })
+}
+
+func made[K comparable, V any](m *map[K]V) {
 	if *m == nil {
 		*m = map[K]V{}
 	}
-	maps.DeleteFunc(*m, func(_ K, v V) bool { p, ok := any(v).(interface{ nothing() bool }); return ok && p.nothing() })
 }
-
-func (e *entry) nothing() bool   { return e == nil }
-func (p *person) nothing() bool  { return p == nil }
-func (t *tally) nothing() bool   { return t == nil }
-func (r *running) nothing() bool { return r == nil }
 
 func keep[V any](to, from map[string]*V) {
 	for key, v := range from {

@@ -214,9 +214,6 @@ func (o *Observer) gap(name string, src *source, reason string, now team.Time) {
 // Resume says that an observer which was read back goes on now. What waited for its other half then waits anew: in the time between nobody looked.
 func (o *Observer) Resume(now team.Time) { o.correlation.resume(now) }
 
-// Expire gives up on calls and results that have waited for too long; [Observer.Line] does so by itself. It returns how many.
-func (o *Observer) Expire(now team.Time) int { return o.correlation.expire(now) }
-
 // Counts returns what came so far.
 func (o *Observer) Counts() Counts {
 	c := o.counts

@@ -82,7 +82,7 @@ func TestReview(t *testing.T) {
 		s.want(before)
 	})
 	t.Run("HI1 it only observes", func(t *testing.T) {
-		may := []string{"Line", "Gap", "Introduce", "Expire", "Resume", "Counts", "Team", "State", "Agents", "Save"}
+		may := []string{"Line", "Gap", "Introduce", "Resume", "Counts", "Team", "State", "Agents", "Save"}
 		o := reflect.TypeFor[*Observer]()
 		for i := range o.NumMethod() {
 			if name := o.Method(i).Name; !slices.Contains(may, name) {
