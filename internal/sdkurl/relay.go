@@ -1,6 +1,7 @@
 package sdkurl
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -70,22 +71,12 @@ func (o *Options) complete() error {
 	case len(o.Command) > 0 && o.Procs == nil:
 		return errors.New("relay: Procs is nil; it starts the program")
 	}
-	host, port, err := net.SplitHostPort(o.Listen)
-	if o.Listen == "" {
-		host, port, err = "", "0", nil
-	}
+	host, port, err := net.SplitHostPort(cmp.Or(o.Listen, ":0"))
 	if err != nil {
 		return fmt.Errorf("relay: %q is no address to listen on; :PORT or HOST:PORT is one", o.Listen)
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	o.Listen = net.JoinHostPort(host, port)
-	for _, token := range []*string{&o.Token, &o.ConsumerToken} {
-		if *token == "" {
-			*token = rand.Text()
-		}
-	}
+	o.Listen = net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port)
+	o.Token, o.ConsumerToken = cmp.Or(o.Token, rand.Text()), cmp.Or(o.ConsumerToken, rand.Text())
 	if o.See == nil {
 		o.See = func([]byte) {}
 	}
@@ -95,20 +86,8 @@ func (o *Options) complete() error {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	or := func(d *time.Duration, usual time.Duration) {
-		if *d == 0 {
-			*d = usual
-		}
-	}
-	or(&o.Connect, time.Minute)
-	or(&o.Quiet, 5*time.Second)
-	or(&o.Grace, 5*time.Second)
-	if o.Memory == 0 {
-		o.Memory = 16 << 20
-	}
-	if o.Disk == 0 {
-		o.Disk = 1 << 30
-	}
+	o.Connect, o.Quiet, o.Grace = cmp.Or(o.Connect, time.Minute), cmp.Or(o.Quiet, 5*time.Second), cmp.Or(o.Grace, 5*time.Second)
+	o.Memory, o.Disk = cmp.Or(o.Memory, 16<<20), cmp.Or(o.Disk, 1<<30)
 	return nil
 }
 
