@@ -103,11 +103,6 @@ func (b *bench) call(name, tool, input string) (string, bool) {
 	return b.tools(name).Call(b.ctx, tool, json.RawMessage(input))
 }
 
-func (b *bench) task(id string) (t team.Task) {
-	b.View(func(s *team.State) { t, _ = s.Task(id) })
-	return t
-}
-
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

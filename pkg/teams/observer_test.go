@@ -204,6 +204,57 @@ func TestObserverEvents(t *testing.T) {
 	}
 }
 
+// What a teammate does is known by whoever introduces its stream, what was lost is said, and the transcripts of a folder are found in it.
+func TestObserverOfSeveralSources(t *testing.T) {
+	o, err := teams.NewObserver(teams.ObserverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	events := o.Events(ctx)
+	calls := func(session, id, tool, input, result string) []byte {
+		return fmt.Appendf(nil, `{"type":"assistant","sessionId":"%[1]s","timestamp":"2026-11-21T00:00:00.000Z","message":{"id":"m%[2]s","content":[{"type":"tool_use","id":"%[2]s","name":"%[3]s","input":%[4]s}]}}
+{"type":"user","sessionId":"%[1]s","timestamp":"2026-11-21T00:00:01.000Z","message":{"content":[{"type":"tool_result","tool_use_id":"%[2]s","content":"ok"}]},"toolUseResult":%[5]s}
+`, session, id, tool, input, result)
+	}
+	claude := t.TempDir()
+	transcript := filepath.Join(claude, "projects", "-w", "lead.jsonl")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(transcript), 0o700), os.WriteFile(transcript, calls("s1", "t1", "TeamCreate", `{"team_name":"fx"}`, `{"team_name":"fx"}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	followed := make(chan error, 1)
+	go func() { followed <- o.Transcripts(ctx, claude) }()
+	for e, err := range events {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch fact := e.Fact.(type) {
+		case teams.TeamCreated:
+			o.Introduce("pane", "ann")
+			if err := o.Read(ctx, "pane", bytes.NewReader(calls("s2", "t2", "TaskCreate", `{"subject":"Look","description":"at it"}`, `{"task":{"id":"1","subject":"Look"}}`))); err != nil {
+				t.Fatal(err)
+			}
+		case teams.TaskCreated:
+			if e.By != "ann" || fact.Task.CreatedBy != "ann" || !slices.Equal(o.Agents(), []string{"ann"}) {
+				t.Errorf("by %s there is %+v, of the team %v", e.By, fact.Task, o.Agents())
+			}
+			o.Gap("pane", "its pane was closed")
+		case teams.GapNoticed:
+			if fact != (teams.GapNoticed{Source: "pane", Reason: "its pane was closed"}) {
+				t.Errorf("lost is %+v", fact)
+			}
+			cancel()
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if err := <-followed; !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
 // Nobody manages a team that is only observed, as its lead or as a member.
 func TestObservedTeamIsNotManaged(t *testing.T) {
 	h := home.Home{Root: t.TempDir(), Claude: t.TempDir()}
