@@ -2,8 +2,8 @@
 //
 // # Authority
 //
-// The package decides in which surroundings a git of cadre's runs, how long that may take, and what its end means. What is asked of which repository
-// is its callers' affair, and so is what a person runs: for that, [Local] is all.
+// The package decides in which surroundings a git of cadre's runs, how long that may take, what its end means, and how its lists of changes are read. What is
+// asked of which repository is its callers' affair, and so is what a person runs: for that, [Local] is all.
 //
 // # How a command ends
 //
