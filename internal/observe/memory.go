@@ -228,53 +228,61 @@ func (o *Observer) adopt(s *team.State) {
 	}
 	o.epoch.Founded = stamp{At: s.Team().CreatedAt}
 	for n := 1; n <= o.placed; n++ {
-		t, ok := s.Task(fmt.Sprint(n))
-		if !ok || skipped(t) {
-			continue
-		}
-		when := stamp{At: t.UpdatedAt}
-		e := o.board.exists(t.ID, t.Status != team.Deleted, when)
-		if e == nil {
-			continue
-		}
-		e.Subject.learn(t.Subject, when)
-		e.Description.learn(t.Description, when)
-		e.ActiveForm.learn(t.ActiveForm, when)
-		e.Owner.learn(t.Owner, when)
-		if t.Status != team.Deleted {
-			e.Status.learn(string(t.Status), when)
-		}
-		e.meta(t.Metadata, when)
-		e.CreatedBy = t.CreatedBy
-		for _, blocker := range t.BlockedBy {
-			o.board.blocks(blocker, t.ID, true, when)
+		if t, ok := s.Task(fmt.Sprint(n)); ok && !skipped(t) {
+			o.adoptTask(&t)
 		}
 	}
 	for _, m := range s.Members() {
-		p := o.roster.at(m.Name)
-		if m.Name == s.Team().Lead || p == nil {
-			continue
+		if m.Name != s.Team().Lead {
+			o.adoptMember(&m)
 		}
-		when := stamp{At: m.Since}
-		p.Joined.learn(true, stamp{At: m.JoinedAt})
-		p.About.learn(about{AgentID: m.Session, Type: m.Role, Model: m.Model, Color: m.Color, Prompt: m.Prompt, Planned: m.Plan.Required}, stamp{At: m.JoinedAt})
-		switch {
-		case m.Status == team.Failed:
-			p.Ended.learn(failed, when)
-		case !m.Status.Running() || m.Status == team.ShuttingDown:
-			p.Ended.learn(shutdown, when)
-		case m.Status == team.Idle:
-			p.Doing.learn(idle, when)
-		default:
-			p.Doing.learn(active, when)
-		}
-		o.roster.saidAnew(m.Shutdown.Request, "asked")
-		o.roster.saidAnew(m.Plan.Request, "asked")
 	}
 	delete(o.roster.People, s.Team().Lead)
 	clear(o.board.dirty)
 	clear(o.roster.dirty)
 	o.retry = true
+}
+
+func (o *Observer) adoptTask(t *team.Task) {
+	when := stamp{At: t.UpdatedAt}
+	e := o.board.exists(t.ID, t.Status != team.Deleted, when)
+	if e == nil {
+		return
+	}
+	e.Subject.learn(t.Subject, when)
+	e.Description.learn(t.Description, when)
+	e.ActiveForm.learn(t.ActiveForm, when)
+	e.Owner.learn(t.Owner, when)
+	if t.Status != team.Deleted {
+		e.Status.learn(string(t.Status), when)
+	}
+	e.meta(t.Metadata, when)
+	e.CreatedBy = t.CreatedBy
+	for _, blocker := range t.BlockedBy {
+		o.board.blocks(blocker, t.ID, true, when)
+	}
+}
+
+func (o *Observer) adoptMember(m *team.Member) {
+	p := o.roster.at(m.Name)
+	if p == nil {
+		return
+	}
+	when, joined := stamp{At: m.Since}, stamp{At: m.JoinedAt}
+	p.Joined.learn(true, joined)
+	p.About.learn(about{AgentID: m.Session, Type: m.Role, Model: m.Model, Color: m.Color, Prompt: m.Prompt, Planned: m.Plan.Required}, joined)
+	switch {
+	case m.Status == team.Failed:
+		p.Ended.learn(failed, when)
+	case !m.Status.Running() || m.Status == team.ShuttingDown:
+		p.Ended.learn(shutdown, when)
+	case m.Status == team.Idle:
+		p.Doing.learn(idle, when)
+	default:
+		p.Doing.learn(active, when)
+	}
+	o.roster.saidAnew(m.Shutdown.Request, "asked")
+	o.roster.saidAnew(m.Plan.Request, "asked")
 }
 
 // FromTeamState goes on with a team of which only what consumers see was kept. The records that make it so are in Seen, for a journal.
