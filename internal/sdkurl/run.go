@@ -63,65 +63,75 @@ func counted(all *sync.WaitGroup, h http.Handler) http.Handler {
 // see sees the program from its start to its end, and to the end of its connection.
 func (r *Relay) see(ctx context.Context) (proc.Exit, error) {
 	var stderr proc.Capture
+	var child *proc.Child
 	var ended <-chan struct{}
-	stop := func() (proc.Exit, error) { return proc.Exit{}, nil }
 	if len(r.o.Command) > 0 {
-		child, err := r.start(&stderr)
-		if err != nil {
+		var err error
+		if child, err = r.start(&stderr); err != nil {
 			return proc.Exit{}, err
 		}
 		ended = child.Done()
-		stop = func() (proc.Exit, error) {
-			err := child.Stop(context.WithoutCancel(ctx), r.o.Ladder)
-			if errors.Is(err, proc.ErrLeft) {
-				return proc.Exit{Code: -1}, err
-			}
-			return child.Wait(context.WithoutCancel(ctx))
-		}
-	}
-	patience := time.NewTimer(r.o.Connect)
-	defer patience.Stop()
-	if ended == nil {
-		patience.Stop()
 	}
 	r.lines.begin()
-
-	var why error
-	there := r.there
-	for waiting := true; waiting; {
-		select {
-		case <-there:
-			patience.Stop()
-			there = nil
-		case <-ended:
-			waiting = false
-			select {
-			case <-r.there:
-			default:
-				exit, _ := stop()
-				return exit, died(exit, stderr.String())
-			}
-		case <-patience.C:
-			why = fmt.Errorf("the program did not connect within %v; it is to be Claude Code, or another that connects to the address that it is given", r.o.Connect)
-			waiting = false
-		case why = <-r.failed:
-			waiting = false
-		case <-r.talk.timer.C:
-			waiting = r.consumer != nil || !r.program.out.idle() // somebody else may ask
-		case <-ctx.Done():
-			waiting = false
-		}
+	why := r.await(ctx, ended)
+	exit, err := r.stop(ctx, child)
+	if errors.Is(why, errNeverThere) {
+		return exit, died(exit, stderr.String())
 	}
-	exit, err := stop()
-	after := time.NewTimer(lastWords)
-	defer after.Stop()
-	if ended != nil {
+	if child != nil {
 		select {
 		case <-r.program.present():
-		case <-after.C:
+		case <-time.After(lastWords):
 		}
 	}
 	return exit, errors.Join(why, err)
+}
+
+// errNeverThere says that the program ended before it connected.
+var errNeverThere = errors.New("it never connected")
+
+// await waits for as long as there is something to relay: until the program has ended, has nothing more to say, does not come, or ctx ends. ended is nil where
+// somebody else starts the program.
+func (r *Relay) await(ctx context.Context, ended <-chan struct{}) error {
+	var late <-chan time.Time
+	if ended != nil {
+		late = time.After(r.o.Connect)
+	}
+	for there := r.there; ; {
+		select {
+		case <-there:
+			there, late = nil, nil
+		case <-ended:
+			select {
+			case <-r.there:
+				return nil
+			default:
+				return errNeverThere
+			}
+		case <-late:
+			return fmt.Errorf("the program did not connect within %v; it is to be Claude Code, or another that connects to the address that it is given", r.o.Connect)
+		case err := <-r.failed:
+			return err
+		case <-r.talk.timer.C:
+			if r.consumer == nil && r.program.out.idle() { // else somebody may ask still
+				return nil
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// stop ends the program, if it is ours.
+func (r *Relay) stop(ctx context.Context, child *proc.Child) (proc.Exit, error) {
+	if child == nil {
+		return proc.Exit{}, nil
+	}
+	err := child.Stop(context.WithoutCancel(ctx), r.o.Ladder)
+	if errors.Is(err, proc.ErrLeft) {
+		return proc.Exit{Code: -1}, err
+	}
+	return child.Wait(context.WithoutCancel(ctx))
 }
 
 func (r *Relay) start(stderr *proc.Capture) (*proc.Child, error) {
