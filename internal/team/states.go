@@ -1,10 +1,6 @@
 package team
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Move is a step that a team or a member may take in its life, and when it does.
 type Move[S ~string] struct {
@@ -88,29 +84,4 @@ func (s *State) Phase(member string) Phase {
 
 func allowed[S ~string](moves []Move[S], from, to S) bool {
 	return slices.ContainsFunc(moves, func(m Move[S]) bool { return m.From == from && m.To == to })
-}
-
-// Draw is the moves as a picture of text, a line for those that are made to the same state for the same reason.
-func Draw[S ~string](what string, moves []Move[S]) string {
-	type line struct {
-		from     []string
-		to, when string
-	}
-	var lines []line
-	left, right := 0, 0
-	for _, m := range moves {
-		i := slices.IndexFunc(lines, func(l line) bool { return l.to == string(m.To) && l.when == m.When })
-		if i < 0 {
-			i = len(lines)
-			lines = append(lines, line{to: string(m.To), when: m.When})
-		}
-		lines[i].from = append(lines[i].from, string(m.From))
-		left, right = max(left, len(strings.Join(lines[i].from, ", "))), max(right, len(m.To))
-	}
-	var b strings.Builder
-	b.WriteString(what + "\n")
-	for _, l := range lines {
-		fmt.Fprintf(&b, "  %-*s ─▶ %-*s  %s\n", left, strings.Join(l.from, ", "), right, l.to, l.when)
-	}
-	return b.String()
 }

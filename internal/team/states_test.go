@@ -3,6 +3,7 @@ package team
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,6 +51,31 @@ func reachable[S ~string](moves []Move[S], from, to S, steps int) bool {
 	return false
 }
 
+// draw is the moves as a picture of text, a line for those that are made to the same state for the same reason.
+func draw[S ~string](what string, moves []Move[S]) string {
+	type line struct {
+		from     []string
+		to, when string
+	}
+	var lines []line
+	left, right := 0, 0
+	for _, m := range moves {
+		i := slices.IndexFunc(lines, func(l line) bool { return l.to == string(m.To) && l.when == m.When })
+		if i < 0 {
+			i = len(lines)
+			lines = append(lines, line{to: string(m.To), when: m.When})
+		}
+		lines[i].from = append(lines[i].from, string(m.From))
+		left, right = max(left, len(strings.Join(lines[i].from, ", "))), max(right, len(m.To))
+	}
+	var b strings.Builder
+	b.WriteString(what + "\n")
+	for _, l := range lines {
+		fmt.Fprintf(&b, "  %-*s ─▶ %-*s  %s\n", left, strings.Join(l.from, ", "), right, l.to, l.when)
+	}
+	return b.String()
+}
+
 // The page shows the tables as they are.
 func TestThePageDrawsTheStates(t *testing.T) {
 	const page = "../../docs/ARCHITECTURE.md"
@@ -63,7 +89,7 @@ func TestThePageDrawsTheStates(t *testing.T) {
 	if !ok || !closed {
 		t.Fatalf("%s has no place for the states", page)
 	}
-	drawn := "```\n" + Draw("team", TeamMoves) + "\n" + Draw("member", MemberMoves) + "```\n"
+	drawn := "```\n" + draw("team", TeamMoves) + "\n" + draw("member", MemberMoves) + "```\n"
 	want := before + begin + drawn + end + after
 	if want == string(data) {
 		return
