@@ -41,28 +41,6 @@ func (p *Projector) Project(ctx context.Context, j journal.Journal, s *team.Stat
 	return nil
 }
 
-// Remove takes the team out of Claude Code's folders for good, in the way that projecting a team that was cleaned up does. It is for
-// who cannot read the team any more.
-func (p *Projector) Remove(ctx context.Context, t team.Team) error {
-	f := foldersOf(p.Claude, t, p.step)
-	lock, err := lockMark(ctx, p.Mark)
-	if errors.Is(err, fs.ErrNotExist) {
-		return f.remove() // the team's own folder is gone, and with it whoever could project
-	}
-	if err != nil {
-		return err
-	}
-	defer lock.unlock()
-	return removeUnder(lock, f)
-}
-
-func removeUnder(lock *markLock, f *folders) error {
-	if err := f.remove(); err != nil {
-		return err
-	}
-	return lock.write(mark{Team: f.team.ID, State: removed})
-}
-
 // run is one call of Project.
 type run struct {
 	*Projector
@@ -97,7 +75,10 @@ func (r *run) project() error {
 		m = mark{} // of another team, or of a history that is no more
 	}
 	if r.team.CleanedUp {
-		return removeUnder(lock, r.folders)
+		if err := r.remove(); err != nil {
+			return err
+		}
+		return lock.write(mark{Team: r.team.ID, State: removed})
 	}
 	roster, err := r.rosterHolder(m.Seq > 0)
 	if err != nil {

@@ -275,9 +275,6 @@ func TestEndOfTeam(t *testing.T) {
 	h.do(t, "lead", &team.CleanUp{})
 	for range 2 {
 		project(t, p, h)
-		if err := p.Remove(t.Context(), h.state.Team()); err != nil {
-			t.Fatal(err)
-		}
 		if got := tree(t, p.Claude); !slices.Equal(got, []string{"tasks", "teams"}) {
 			t.Errorf("after the clean-up there is %q", got)
 		}
