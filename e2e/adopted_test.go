@@ -52,6 +52,7 @@ func (p *plays) until(text string) {
 // The files of a real team are followed by an observer that is killed again and again: in the end it knows what they show, every message and every request once,
 // and that the team is over.
 func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
+	t.Parallel()
 	for _, version := range nativetest.Versions {
 		t.Run(version, func(t *testing.T) {
 			w := newWorld(t)

@@ -16,6 +16,7 @@ import (
 
 // A Claude lead plans, spawns a Claude, a Codex and a Gemini teammate; all work and talk to each other; the report arrives.
 func TestMixedTeam(t *testing.T) {
+	t.Parallel()
 	colleagues := map[string]string{"ann": "bob", "bob": "eve", "eve": "ann"}
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 		me := who(r)
@@ -83,6 +84,7 @@ func TestMixedTeam(t *testing.T) {
 
 // Killed in the middle of a turn, an agent goes on with its history, by itself; and so does the whole team when cadre is run again.
 func TestKilledAgents(t *testing.T) {
+	t.Parallel()
 	for name := range shells {
 		t.Run(name, func(t *testing.T) {
 			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
@@ -150,6 +152,7 @@ func TestKilledAgents(t *testing.T) {
 
 // A teammate that needs approval changes nothing before it has it: its plan is rejected, revised, and approved by the lead.
 func TestPlanApproval(t *testing.T) {
+	t.Parallel()
 	for _, teammate := range []string{"claude", "codex", "gemini"} {
 		t.Run(teammate, func(t *testing.T) {
 			var s *studio
@@ -222,6 +225,7 @@ func TestPlanApproval(t *testing.T) {
 
 // Requests for permission are allowed, denied, and time out without a terminal; a mode is inherited, and changed while the member works.
 func TestPermissions(t *testing.T) {
+	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 		id, calls := task(r)
 		if id != "" && len(calls) == 0 {
@@ -270,6 +274,7 @@ func TestPermissions(t *testing.T) {
 
 // In delegate mode the lead may neither edit nor run anything; its teammates may.
 func TestDelegateMode(t *testing.T) {
+	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 		if who(r) != "lead" {
 			id, calls := task(r)
@@ -315,6 +320,7 @@ func TestDelegateMode(t *testing.T) {
 
 // A shutdown ends with the process gone by its deadline, whether the agent agrees, refuses, never answers, or hangs in a tool.
 func TestShutdownOfAgents(t *testing.T) {
+	t.Parallel()
 	request := regexp.MustCompile(`shutdown-\d+@[a-z]+`)
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 		me, open := who(r), unanswered(r, request, "RespondToShutdown")
@@ -357,6 +363,7 @@ func TestShutdownOfAgents(t *testing.T) {
 
 // The last text of a turn without a report reaches the lead once, and notices of idleness cost it no turn.
 func TestLastTextAndIdleNotices(t *testing.T) {
+	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 		switch {
 		case who(r) != "lead":
@@ -390,6 +397,7 @@ func TestLastTextAndIdleNotices(t *testing.T) {
 
 // Errors of the model are said to the lead, in the agent's words; the task goes back on the list, and the team goes on.
 func TestModelErrors(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, words string
 		turn        agenttest.Turn
@@ -437,6 +445,7 @@ func TestModelErrors(t *testing.T) {
 
 // A person's interactive Claude Code, in tmux and with cadre mcp configured, is the lead of a Codex teammate.
 func TestInteractiveLead(t *testing.T) {
+	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 		if who(r) == "bob" {
 			return complete(r)

@@ -25,6 +25,7 @@ var headless = []struct {
 // What a real agent prints that is run once is observed live, through a pipe: what it does is shown before its model may say that it is done. Interrupted it has
 // failed, gone on with it is the same member, and a turn that fails is told in its own words.
 func TestObservedPrints(t *testing.T) {
+	t.Parallel()
 	for _, a := range headless {
 		t.Run(a.agent, func(t *testing.T) {
 			s := newStudio(t, nil, a.agent)

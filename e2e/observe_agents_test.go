@@ -123,6 +123,7 @@ func own[T any](path string) (value T, err error) {
 // A team of Claude Code without a terminal, of each age, observed live: before the model may say what comes next, the observers have shown what happened. In the
 // end they have what the lead's last TaskList says, and its own files.
 func TestObservedClaude(t *testing.T) {
+	t.Parallel()
 	for _, a := range ages {
 		t.Run(a.version, func(t *testing.T) { observeClaude(t, a) })
 	}
@@ -302,6 +303,7 @@ func TestObservedClaudeWithoutATeam(t *testing.T) {
 // A person's interactive Claude Code leads a team of its own, with a teammate in its own process or in a pane beside it; its transcripts alone show live what both
 // do: neither model says what comes next before it was shown.
 func TestObservedTranscripts(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"in-process", "tmux"} {
 		t.Run(mode, func(t *testing.T) {
 			s := newStudio(t, nil, "claude")

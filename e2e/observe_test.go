@@ -56,6 +56,7 @@ func (w *world) events(name string) (all []string) {
 
 // An observer that is killed, at any moment of a stream that grows in pieces, goes on where it stopped: nothing is missing, and nothing is there twice.
 func TestObserverGoesOnAfterKill(t *testing.T) {
+	t.Parallel()
 	sessions := filepath.Join("..", "internal", "agent")
 	for _, c := range []struct{ name, file, agent string }{
 		{"a team of Claude Code", filepath.Join("..", "internal", "observe", "testdata", "claude", "2.1.47", "transcript-lead.jsonl"), ""},

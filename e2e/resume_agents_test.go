@@ -34,6 +34,7 @@ func (s *studio) goesDown() {
 // A machine goes down with a team of agents in the middle of its work: the lead, its teammates, and what their tools run. One command brings all of them
 // back, by their own resume, each with what it knew, with its task and with its mail.
 func TestResumeOfAgents(t *testing.T) {
+	t.Parallel()
 	agents := map[string]string{"ann": "claude", "bob": "codex"}
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 		me := who(r)

@@ -44,6 +44,7 @@ var spokens = []spoken{
 // A session of a real agent without teams, which somebody else drives, observed live: before the model may say that it is done, the observers have shown what its
 // agent does. It is kept as a team of one, whose member goes on with the agent's next session.
 func TestObservedSession(t *testing.T) {
+	t.Parallel()
 	for _, a := range spokens {
 		t.Run(a.agent, func(t *testing.T) {
 			s := newStudio(t, nil, a.agent)

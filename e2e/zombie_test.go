@@ -307,6 +307,7 @@ func orphans(t *testing.T, agent, liveness string, script agenttest.Script, agen
 // Without a lead an agent goes on with its task, its work is saved again and again, and mail waits. When there is a lead again the mail flows, and
 // what was saved is in the history.
 func TestZombie(t *testing.T) {
+	t.Parallel()
 	for _, agent := range []string{"claude", "codex"} {
 		t.Run(agent, func(t *testing.T) {
 			s := orphans(t, agent, "beat=300ms,checkpoint=300ms,leadLost=2s", complete)
@@ -353,6 +354,7 @@ func TestZombie(t *testing.T) {
 
 // When nobody came for too long, a zombie gives its task back with what it has done, and rests. Whoever gets the task then is shown that work.
 func TestZombieRests(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ agent, heir string }{{"codex", "claude"}, {"claude", "codex"}} {
 		t.Run(c.agent+" to "+c.heir, func(t *testing.T) {
 			s := orphans(t, c.agent, "beat=300ms,checkpoint=300ms,leadLost=2s,zombie=5s", complete, c.heir)
@@ -395,6 +397,7 @@ func TestZombieRests(t *testing.T) {
 
 // A teammate that waits for its lead with its task in hand gives it back after a while.
 func TestZombieThatWaits(t *testing.T) {
+	t.Parallel()
 	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
 		plans := 0
 		for _, m := range r.Messages {
@@ -426,6 +429,7 @@ func TestZombieThatWaits(t *testing.T) {
 
 // A message for an agent that is in a long answer of its model is late, and sent again, and in its context once.
 func TestLateMessage(t *testing.T) {
+	t.Parallel()
 	for _, agent := range []string{"claude", "codex"} {
 		t.Run(agent, func(t *testing.T) {
 			var s *studio
