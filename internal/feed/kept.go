@@ -211,7 +211,7 @@ func (k *Kept) restore(restore Restore, places map[string]Place, each func(*team
 	}
 	o, err := restore(s.Observer, nil)
 	switch {
-	case errors.Is(err, observe.ErrOther), errors.Is(err, observe.ErrNewer):
+	case errors.Is(err, observe.ErrOther), errors.Is(err, observe.ErrNewer), errors.Is(err, team.ErrNewer):
 		return nil, err
 	case err != nil:
 		return nil, k.damaged(err)

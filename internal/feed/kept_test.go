@@ -451,7 +451,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("no name: %v", err)
 	}
 	for content, want := range map[string]error{`{"v":99}`: observe.ErrNewer, `{"v":1,"observer":{"v":99}}`: observe.ErrNewer, `{`: ErrDamaged, `{"v":1,"observer":7}`: ErrDamaged,
-		`{"v":1,"observer":{"v":1,"agent":"codex"}}`: observe.ErrOther} {
+		`{"v":1,"observer":{"v":1,"agent":"codex"}}`: observe.ErrOther, `{"v":1,"observer":{"v":1,"seq":1,"state":{"v":99}}}`: team.ErrNewer} {
 		w, leave := keeping(t, h, "fx")
 		path := filepath.Join(h.Observation("fx"), savedName)
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
