@@ -172,7 +172,7 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/agent/agenttest", "deadlines of tests"},
 	{"internal/agent/acp", "when a chat may be loaded again, and deadlines of the hook"},
 	{"internal/agent/codex", "names for the prompts that answer a plan"},
-	{"internal/watch", "how long a look at everything takes"},
+	{"internal/watch", "how long a look at everything takes, and when the next one is due"},
 	{"internal/claudefs/native", "how old a lock is, and when a message was sent"},
 	{"internal/agent/claudetmux", "when a member of a team of files joined it, and was answered"},
 	{"internal/claudeteam", "it stamps commands and messages to a team that has no journal"},

@@ -11,7 +11,8 @@
 //
 //   - What changes after a folder was added is told, or anything is said to may have changed.
 //   - A folder that went and came again is another one, and has to be added again.
-//   - Where folders cannot be watched, or are not there yet, Pace says to look often, but never for more than a small part of the time.
+//   - Where folders cannot be watched, or are not there yet, Pace says to look often, whatever happens in others, but never for more than a small part
+//     of the time.
 package watch
 
 import (
@@ -38,7 +39,8 @@ type Folders struct {
 	over    map[string]fs.FileInfo
 	blind   map[string]bool // those that are there and cannot be watched
 	awaited bool            // since the last wait, one was added that is not there
-	took    time.Duration   // of the last look at everything
+	looked  time.Time       // when everything was looked at last
+	took    time.Duration   // by that look
 }
 
 // New returns none.
@@ -74,21 +76,28 @@ func (f *Folders) Add(folder string) bool {
 	return true
 }
 
-// Look has everything looked at. How long that takes counts for Pace.
+// Look has everything looked at. How long that takes counts for Pace, but for the first time: what is read then need not be read again.
 func (f *Folders) Look(everything func()) {
-	began := time.Now()
+	began, first := time.Now(), f.looked.IsZero()
 	everything()
-	f.took = time.Since(began)
+	if f.looked = time.Now(); !first {
+		f.took = f.looked.Sub(began)
+	}
 }
 
-// Pace is how often to look at everything whatever is told. A folder that is not there yet counts when it was added since the last wait.
+// Pace is how soon to look at everything, whatever is told meanwhile: counted from when that was done last, if it was. A folder that is not there yet counts when it
+// was added since the last wait.
 func (f *Folders) Pace() time.Duration {
 	maps.DeleteFunc(f.blind, func(folder string, _ bool) bool { _, err := os.Stat(folder); return err != nil })
 	pace := rarely
 	if f.awaited || len(f.blind) > 0 || len(f.over) == 0 {
 		pace = often
 	}
-	return max(pace, part*f.took)
+	pace = max(pace, part*f.took)
+	if f.looked.IsZero() {
+		return pace
+	}
+	return time.Until(f.looked.Add(pace))
 }
 
 // Wait waits until something changed, and for no longer than that. It returns the paths of what changed, none when nothing was told; or lost, where anything may

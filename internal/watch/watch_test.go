@@ -116,19 +116,25 @@ func TestWithoutASystem(t *testing.T) {
 	}
 }
 
-// One folder of several that cannot be watched has everything looked at often, for as long as it is there, also after something else was told; and looking has its
-// share of the time, however long it takes.
+// One folder of several that cannot be watched has everything looked at often, for as long as it is there, however much is told of the others; and looking has its
+// share of the time, however long it takes, but for the first look, which reads what the others need not.
 func TestPace(t *testing.T) {
 	f := New()
 	defer f.Close()
 	watched, blind := t.TempDir(), t.TempDir()
 	f.Add(watched)
 	f.blind[blind] = true // as where the system has no watch left
-	tells(t, f, put(t, filepath.Join(watched, "a")))
 	if f.Pace() != often {
-		t.Error("it is forgotten")
+		t.Error("it is not looked at often")
 	}
-	f.Look(func() { time.Sleep(10 * time.Millisecond) })
+	slowly := func() { time.Sleep(10 * time.Millisecond) }
+	f.Look(slowly)
+	before := f.Pace()
+	tells(t, f, put(t, filepath.Join(watched, "a")))
+	if now := f.Pace(); before > often || now >= before {
+		t.Errorf("after the first look it is to be looked at in %s, and when something else was told in %s", before, now)
+	}
+	f.Look(slowly)
 	if got := f.Pace(); got < 200*time.Millisecond {
 		t.Errorf("what takes 10 ms is to be done again in %s", got)
 	}
@@ -136,7 +142,7 @@ func TestPace(t *testing.T) {
 	if err := os.Remove(blind); err != nil {
 		t.Fatal(err)
 	}
-	if f.Pace() != rarely {
-		t.Error("it is gone, and looked for often")
+	if got := f.Pace(); got <= often {
+		t.Errorf("it is gone, and looked for in %s", got)
 	}
 }
