@@ -1,65 +1,25 @@
 package e2e
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"cadre/internal/foldertest"
 	"cadre/internal/heartbeat"
 	"cadre/internal/team"
 )
 
-// folder is everything in a folder: names, contents, times of change.
-func folder(t *testing.T, root string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		all[path] = fmt.Sprintf("%s %d %s", info.Mode(), info.Size(), info.ModTime())
-		if info.Mode().IsRegular() {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			all[path] += fmt.Sprintf(" %x", sha256.Sum256(data))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 // untouched runs something, after which nothing in the user's folders may be different.
 func (w *world) untouched(what string, do func()) {
 	w.t.Helper()
-	before := folder(w.t, w.root)
+	unchanged := foldertest.Keep(w.t, w.root)
 	do()
-	after := folder(w.t, w.root)
-	for path, was := range before {
-		if after[path] != was {
-			w.t.Errorf("%s changed %s:\n%s\n%s", what, path, was, after[path])
-		}
-	}
-	for path := range after {
-		if before[path] == "" {
-			w.t.Errorf("%s made %s", what, path)
-		}
-	}
+	unchanged(what)
 }
 
 // Whoever only asks changes nothing, also in a team that nobody looks after.

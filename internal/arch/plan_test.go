@@ -103,6 +103,8 @@ var rooms = []room{
 		"files and their locks, and the form of what is in them; who may be a member is decided above it"},
 	{"claudefs/native/nativetest", nil,
 		"a recording is what somebody else's program did to files; what that means each reader finds out in its own way"},
+	{"foldertest", nil,
+		"it holds folders to what was in them, whatever they are"},
 	{"claudeteam", []string{"agent", "briefing", "claudefs", "claudefs/native", "letter", "mcpserver", "proc", "team", "toolbox"},
 		"a member of a team that Claude Code runs: an agent by its contract, and the files; which agents there are is its caller's choice"},
 	{"home", []string{"durable", "journal", "journal/filejournal", "team"},
@@ -155,7 +157,7 @@ var bans = []ban{
 	{imports: []string{"unsafe", "plugin", "C"},
 		because: "the program is built for every platform from any of them, and a bug stays a bug"},
 	{imports: []string{"testing", "testing/fstest", "testing/iotest", "testing/synctest"},
-		but:     []string{"internal/journal/journaltest", "internal/journal/filejournal/disktest", "internal/agent/agenttest", "internal/claudefs/native/nativetest"},
+		but:     []string{"internal/journal/journaltest", "internal/journal/filejournal/disktest", "internal/agent/agenttest", "internal/claudefs/native/nativetest", "internal/foldertest"},
 		because: "tests are no part of the program; suites that others run are in packages whose names end in test"},
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 
 	"cadre/internal/coord"
 	"cadre/internal/desk"
+	"cadre/internal/foldertest"
 	"cadre/internal/heartbeat"
 	"cadre/internal/home"
 	"cadre/internal/journal"
@@ -532,39 +532,7 @@ func TestTouchesNothing(t *testing.T) {
 		&team.SpawnMember{Name: "ann", Agent: team.Shell}, team.Host("dead"), &team.AttachMember{Member: "ann"})
 	p.write("go.mod", "module demo")
 	p.beat(heartbeat.Beat{Member: "ann", Host: "dead"}, 0)
-	before := files(t, p.dir, p.project)
+	unchanged := foldertest.Keep(t, p.dir, p.project)
 	p.examine(time.Hour)
-	if after := files(t, p.dir, p.project); !slices.Equal(before, after) {
-		t.Errorf("before:\n%s\nafter:\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
-	}
-}
-
-// files are those below the folders, with what is in them and when they changed.
-func files(t *testing.T, roots ...string) (all []string) {
-	t.Helper()
-	for _, root := range roots {
-		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			info, err := e.Info()
-			if err != nil {
-				return err
-			}
-			line := fmt.Sprintf("%s %s %d %s", path, info.Mode(), info.Size(), info.ModTime())
-			if info.Mode().IsRegular() {
-				text, err := os.ReadFile(path)
-				if err != nil {
-					return err
-				}
-				line += fmt.Sprintf(" %x", sha256.Sum256(text))
-			}
-			all = append(all, line)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return all
+	unchanged("examining it")
 }
