@@ -14,18 +14,23 @@ import (
 	"cadre/internal/agent/agenttest"
 )
 
-// A program that uses Claude Code through cadre observe --sdk-url hears it as it is, with what its team does between its lines; in the end the team is kept.
-func TestRelayedTeam(t *testing.T) {
-	t.Parallel()
-	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+// begins makes a team with a task, and then does what comes next.
+func begins(next agenttest.Script) agenttest.Script {
+	return func(r *agenttest.Request) agenttest.Turn {
 		switch {
 		case r.Calls("TeamCreate") == 0:
 			return agenttest.Use("TeamCreate", map[string]any{"team_name": "fx"})
 		case r.Calls("TaskCreate") == 0:
 			return agenttest.Use("TaskCreate", map[string]any{"subject": "Look", "description": "at it"})
 		}
-		return agenttest.Say("The team is there.")
-	}, "claude@2.1.47")
+		return next(r)
+	}
+}
+
+// A program that uses Claude Code through cadre observe --sdk-url hears it as it is, with what its team does between its lines; in the end the team is kept.
+func TestRelayedTeam(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, begins(func(*agenttest.Request) agenttest.Turn { return agenttest.Say("The team is there.") }), "claude@2.1.47")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, cadre, "observe", "--sdk-url", ":0", "--exec", "claude", "--pass", "--json", "--as-team", "watched")
@@ -72,19 +77,15 @@ func TestRelayedTeam(t *testing.T) {
 // A relay that is killed does not take the program along that somebody else started: called again it has that back, and the team goes on in its history.
 func TestRelayIsKilled(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+	s := newStudio(t, begins(func(r *agenttest.Request) agenttest.Turn {
 		switch {
-		case r.Calls("TeamCreate") == 0:
-			return agenttest.Use("TeamCreate", map[string]any{"team_name": "fx"})
-		case r.Calls("TaskCreate") == 0:
-			return agenttest.Use("TaskCreate", map[string]any{"subject": "Look", "description": "at it"})
 		case r.Has("make one more") && r.Calls("TaskCreate") == 1:
 			return agenttest.Use("TaskCreate", map[string]any{"subject": "Listen", "description": "to it"})
 		case r.Has("make one more"):
 			return agenttest.Say("There are two.")
 		}
 		return agenttest.Say("The team is there.")
-	}, "claude@2.1.47")
+	}), "claude@2.1.47")
 	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1", "CLAUDE_CODE_SESSION_ACCESS_TOKEN=between-us")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
