@@ -199,28 +199,34 @@ func (e *ShutdownWithdrawn) apply(s *State, _ *Record) {
 	}
 }
 
-func (e *PlanSubmitted) apply(s *State, _ *Record) {
+func (e *PlanSubmitted) apply(s *State, r *Record) {
 	if m := s.member(e.Member); m != nil {
-		m.Plan.State, m.Plan.Request, m.Plan.Text, m.Plan.Feedback, m.Plan.Deadline = "submitted", e.Request, e.Plan, "", e.Deadline
+		m.Plan.State, m.Plan.Request, m.Plan.Text, m.Plan.Feedback, m.Plan.Deadline, m.Plan.AskedAt = "submitted", e.Request, e.Plan, "", e.Deadline, r.At
 	}
 	s.requestSeq++
 }
 
-func (e *PlanAnswered) apply(s *State, _ *Record) {
-	if m := s.member(e.Member); m != nil {
-		m.Plan.Text, m.Plan.Feedback, m.Plan.Deadline = "", e.Feedback, 0
-		if m.Plan.State = "rejected"; e.Approved {
-			m.Plan.State = "approved"
-		}
+func (e *PlanAnswered) apply(s *State, r *Record) {
+	outcome := "rejected"
+	if e.Approved {
+		outcome = "approved"
 	}
+	if m := s.member(e.Member); m != nil {
+		m.Plan.Text, m.Plan.Feedback, m.Plan.Deadline, m.Plan.AskedAt = "", e.Feedback, 0, 0
+		m.Plan.State = outcome
+	}
+	s.remember(Answer{Request: e.Request, Outcome: outcome, By: e.By, At: r.At})
 }
 
-func (e *PermissionRequested) apply(s *State, _ *Record) {
-	s.permissions = append(s.permissions, e.Permission)
+func (e *PermissionRequested) apply(s *State, r *Record) {
+	p := e.Permission
+	p.AskedAt = r.At
+	s.permissions = append(s.permissions, p)
 	s.requestSeq++
 }
 
-func (e *PermissionAnswered) apply(s *State, _ *Record) {
+func (e *PermissionAnswered) apply(s *State, r *Record) {
+	s.remember(Answer{Request: e.Request, Outcome: e.Outcome, By: e.By, At: r.At})
 	s.permissions = slices.DeleteFunc(s.permissions, func(p Permission) bool { return p.Request == e.Request })
 }
 
@@ -237,11 +243,19 @@ func (e *UsageReported) apply(s *State, _ *Record) {
 	}
 }
 
-func (e *HookRejected) apply(s *State, _ *Record) { s.setStrikes(e.Key, e.Count) }
+func (e *HookRejected) apply(s *State, r *Record) {
+	s.setStrikes(e.Key, e.Count)
+	if e.Count >= MaxStrikes {
+		s.stuck(Rejection{Key: e.Key, Hook: e.Hook, Member: e.Member, Task: e.Task, Feedback: clipTo(e.Feedback, MaxSubject), At: r.At})
+	}
+}
 
 func hookKey(hook, member, about string) string { return hook + "/" + member + "/" + about }
 
 func (s *State) setStrikes(key string, n int64) {
+	if n == 0 {
+		s.passed(key)
+	}
 	if n == 0 || n >= MaxStrikes {
 		delete(s.strikes, key)
 		return

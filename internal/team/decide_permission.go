@@ -90,12 +90,15 @@ func (b *AnswerPlan) decide(d *decision) error {
 	}
 	i := slices.IndexFunc(d.members, func(m Member) bool { return m.Plan.Request == b.Request && b.Request != "" })
 	if i < 0 {
+		if err := d.alreadyAnswered("plan", b.Request); err != nil {
+			return err
+		}
 		return refuse(NotFound, "no plan was submitted as %q", brief(b.Request))
 	}
 	m := &d.members[i]
 	switch {
 	case m.Plan.State != "submitted":
-		return refuse(Conflict, "the plan %s was %s already", b.Request, m.Plan.State)
+		return d.alreadyAnswered("plan", b.Request)
 	case !m.Status.Running():
 		return refuse(Finished, "%s has %s", m.Name, ended(m.Status))
 	case !b.Approved && strings.TrimSpace(b.Feedback) == "":
@@ -123,7 +126,7 @@ func (b *ExpirePlan) decide(d *decision) error {
 }
 
 func (d *decision) planAnswered(m *Member, by string, approved bool, feedback string) {
-	d.emit(&PlanAnswered{Member: m.Name, Request: m.Plan.Request, Approved: approved, Feedback: feedback})
+	d.emit(&PlanAnswered{Member: m.Name, Request: m.Plan.Request, Approved: approved, Feedback: feedback, By: by})
 	body := "The plan is approved; go on with the work."
 	if !approved {
 		body = "The plan is rejected; revise it and submit it again."
@@ -231,5 +234,8 @@ func (d *decision) pending(request string) (Permission, error) {
 			return p, nil
 		}
 	}
-	return Permission{}, refuse(NotFound, "no permission request %q waits for an answer; it was answered, timed out, or its session ended", brief(request))
+	if err := d.alreadyAnswered("request", request); err != nil {
+		return Permission{}, err
+	}
+	return Permission{}, refuse(NotFound, "no permission request %q waits for an answer; its session ended, or it was answered long ago", brief(request))
 }

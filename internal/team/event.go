@@ -206,6 +206,7 @@ type (
 		Member, Request string
 		Approved        bool
 		Feedback        string
+		By              string // "" where nobody answered in time
 	}
 	// PermissionRequested waits for an answer until its deadline.
 	PermissionRequested struct{ Permission Permission }
@@ -484,6 +485,7 @@ func (e *PlanAnswered) fields(c *coder) {
 	c.str("request", &e.Request)
 	c.bool("approved", &e.Approved)
 	c.str("feedback", &e.Feedback)
+	c.str("by", &e.By)
 }
 
 func (e *PermissionRequested) fields(c *coder) { e.Permission.fields(c) }

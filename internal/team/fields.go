@@ -148,6 +148,7 @@ func (p *Plan) fields(c *coder) {
 	c.str("text", &p.Text)
 	c.str("feedback", &p.Feedback)
 	c.int("deadline", (*int64)(&p.Deadline))
+	c.int("askedAt", (*int64)(&p.AskedAt))
 }
 
 func (r *Shutdown) fields(c *coder) {
@@ -215,6 +216,7 @@ func (p *Permission) fields(c *coder) {
 	c.str("tool", &p.Tool)
 	c.str("input", &p.Input)
 	c.int("deadline", (*int64)(&p.Deadline))
+	c.int("askedAt", (*int64)(&p.AskedAt))
 }
 
 // MarshalJSON writes the team as one JSON object.

@@ -52,6 +52,24 @@ func (s *State) reready(i int) {
 	for p := range s.ready {
 		s.ready[p].set(i, ready && p == at)
 	}
+	s.under.set(i, t.Status == InProgress)
+	s.failed.set(i, t.GivenUp())
+}
+
+// Underway yields the tasks in progress, in the order of their ids. Unlike [State.Tasks] it costs nothing for the others.
+func (s *State) Underway() iter.Seq[Task] { return s.these(s.under) }
+
+// OutOfRetries yields the tasks that failed as often as they were to be tried, in the order of their ids.
+func (s *State) OutOfRetries() iter.Seq[Task] { return s.these(s.failed) }
+
+func (s *State) these(tasks bitset) iter.Seq[Task] {
+	return func(yield func(Task) bool) {
+		for i := range tasks.all() {
+			if !yield(s.show(&s.tasks[i])) {
+				return
+			}
+		}
+	}
 }
 
 // recount adds to the number of open blockers of the tasks that wait for t.

@@ -29,6 +29,7 @@ type Piece struct {
 func Keep(s *State) Kept {
 	rest := *s
 	rest.team.Base, rest.recent, rest.lastMail, rest.members, rest.messages, rest.tasks = Base{}, recent{}, nil, nil, nil, nil
+	rest.answers, rest.rejections = nil, nil // they are for whoever is there now
 	text := func(v fielder) string { return string(encode(v, false, nil)) }
 	k := Kept{Team: text(&rest), Base: text(&s.team.Base)}
 	for i := range s.members {

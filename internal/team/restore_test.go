@@ -92,10 +92,11 @@ func TestRestoredIsAsItWas(t *testing.T) {
 	})
 }
 
-// forgetful is a copy of the state that knows no commands, and not where messages are.
+// forgetful is a copy of the state that knows what a checkpoint keeps: no commands, not where messages are, nothing that was answered, and no thing that a hook
+// stopped.
 func forgetful(t fataler, s *State) *State {
 	again := reopened(t, s)
-	again.recent, again.lastMail = recent{}, nil
+	again.recent, again.lastMail, again.answers, again.rejections = recent{}, nil, nil, nil
 	return again
 }
 

@@ -54,6 +54,8 @@ func (s *State) fields(c *coder) {
 			s.setStrikes(one.Key, one.Count)
 		}
 	}
+	objects(c, "rejections", &s.rejections)
+	objects(c, "answers", &s.answers)
 	ids, seqs := s.recent.inOrder()
 	if c.mode == reading {
 		ids, seqs = make([]string, 0, Remembered), make([]int64, 0, Remembered)

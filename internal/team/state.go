@@ -252,6 +252,7 @@ type Plan struct {
 	Text     string // the plan, while it waits for an answer
 	Feedback string // the lead's, with a rejection
 	Deadline Time   // when the submission is rejected because nobody answered; 0 for never
+	AskedAt  Time   // when it was submitted
 }
 
 // Shutdown is a request to a member to end.
@@ -349,6 +350,7 @@ type Permission struct {
 	Tool        string
 	Input       string // what the tool would be given, as JSON
 	Deadline    Time
+	AskedAt     Time // 0 where an older version recorded it
 }
 
 // State is a team after the record Seq. It is changed by [State.Apply] alone, and belongs to one goroutine, or to many that only read.
@@ -363,9 +365,13 @@ type State struct {
 	requestSeq  int64
 	permissions []Permission
 	strikes     map[string]int64 // rejections in a row, by what was rejected
+	rejections  []Rejection      // what was rejected [MaxStrikes] times in a row and has not passed since
+	answers     []Answer         // the last ones, for whoever answers second
 	recent      recent
 
 	ready  [4]bitset // by priority: tasks that could be claimed by somebody
+	under  bitset    // tasks in progress
+	failed bitset    // tasks that are out of retries
 	counts [4]int    // by status
 	named  map[string]int
 }
@@ -541,8 +547,8 @@ func (s *State) holds(member string) []*Task {
 	if s.counts[statusIndex(InProgress)] == 0 {
 		return nil
 	}
-	for i := range s.tasks {
-		if t := &s.tasks[i]; t.Status == InProgress && t.Owner == member {
+	for i := range s.under.all() {
+		if t := &s.tasks[i]; t.Owner == member {
 			held = append(held, t)
 		}
 	}

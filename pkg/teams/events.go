@@ -96,6 +96,7 @@ type (
 		Member, Request string
 		Approved        bool
 		Feedback        string
+		By              string // "" where nobody answered in time
 	}
 	PermissionRequested struct{ Permission Permission }
 	// PermissionAnswered has as Outcome allowed, denied or timed_out.

@@ -92,8 +92,8 @@ func questions(s *team.State) (open []Question) {
 	return open
 }
 
-// Answer answers a question. The words are for the member; the rejection of a plan needs them. A question that was answered elsewhere meanwhile, or timed out, is
-// refused with NotFound or Conflict.
+// Answer answers a question. The words are for the member; the rejection of a plan needs them. The first answer counts: a question that was answered
+// elsewhere meanwhile, or timed out, is refused with Conflict and who answered it, and one whose session ended with NotFound.
 func (t *Team) Answer(ctx context.Context, q Question, yes bool, words string) error {
 	if q.Plan == "" {
 		return t.AnswerPermission(ctx, q.Request, yes, words)

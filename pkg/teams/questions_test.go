@@ -59,7 +59,7 @@ func TestQuestions(t *testing.T) {
 	ok(t, team.Answer(limited(t), q, true, "go on"))
 	a := next(t, before)
 	equal(t, "answer", a.Outcome+" "+a.Reason, "allowed go on")
-	want(t, team.Answer(limited(t), q, false, ""), teams.NotFound)
+	want(t, team.Answer(limited(t), q, false, ""), teams.Conflict) // the first answer counts
 
 	equal(t, "by a rule", next(t, ask(t, ann, "Edit")).Outcome, "allowed") // which nobody is asked about
 	for _, approve := range []bool{false, true} {
