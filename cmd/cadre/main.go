@@ -19,6 +19,7 @@ import (
 	"cadre/internal/journal"
 	"cadre/internal/observe"
 	"cadre/internal/proc"
+	"cadre/internal/regularfile"
 	"cadre/internal/sdkurl"
 	"cadre/internal/team"
 )
@@ -89,6 +90,12 @@ func status(err error) int {
 		return hopeless
 	}
 	if _, ok := errors.AsType[*sdkurl.RefusedError](err); ok {
+		return hopeless
+	}
+	if _, special := errors.AsType[*regularfile.Error](err); special {
+		return hopeless
+	}
+	if _, large := errors.AsType[*regularfile.TooLargeError](err); large {
 		return hopeless
 	}
 	for _, final := range []error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, feed.ErrDamaged, journal.ErrGone, journal.ErrNotFound, consolidate.ErrDamaged, os.ErrPermission, os.ErrNotExist, syscall.EROFS} {

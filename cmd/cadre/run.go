@@ -16,6 +16,7 @@ import (
 
 	"cadre/internal/agent/drivers"
 	"cadre/internal/desk"
+	"cadre/internal/regularfile"
 	"cadre/internal/run"
 	"cadre/internal/show"
 	"cadre/internal/team"
@@ -93,9 +94,12 @@ func (a *app) runOptions() run.Options {
 	return run.Options{Home: a.home, Log: a.note, Hooks: a.hooks(nil), Project: a.projector, Agent: agents().Agent, Relay: agents().Relay(), Role: a.role, Checkpoints: true}
 }
 
+// maxTeamFile is the most that is read of a team file, in bytes: more than ten thousand tasks take.
+const maxTeamFile = 16 << 20
+
 // teamFile reads a team file, and returns its path as the same file has it however it is named.
 func (a *app) teamFile(name string) (*teamfile.File, string, error) {
-	data, err := os.ReadFile(name)
+	data, err := regularfile.Read(name, maxTeamFile)
 	if err != nil {
 		return nil, "", usage{fmt.Errorf("the team file cannot be read: %w", err)}
 	}

@@ -19,6 +19,7 @@ import (
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/proc"
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 	"cadre/internal/teamfile"
 	"cadre/internal/worktree"
@@ -211,7 +212,7 @@ func startHost(name, dir string) error {
 	if err != nil {
 		return err
 	}
-	log, err := os.OpenFile(filepath.Join(dir, "host.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := regularfile.OpenFile(filepath.Join(dir, "host.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 )
 
@@ -87,12 +88,7 @@ func findIn(folder, role string) (Definition, bool, error) {
 // read reads a file. The name is set also when the rest is wrong, so that only whoever asks for that role hears of it.
 func read(path string) (Definition, error) {
 	d := Definition{Path: path, Name: strings.TrimSuffix(filepath.Base(path), ".md"), Agent: team.Claude}
-	if info, err := os.Stat(path); err != nil {
-		return d, err
-	} else if info.Size() > maxFile {
-		return d, fmt.Errorf("%s has %d bytes, of at most %d", path, info.Size(), maxFile)
-	}
-	data, err := os.ReadFile(path)
+	data, err := regularfile.Read(path, maxFile)
 	if err != nil {
 		return d, err
 	}

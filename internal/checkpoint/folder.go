@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/durable"
 	"cadre/internal/proc"
+	"cadre/internal/regularfile"
 )
 
 // folder keeps the last checkpoint in files, where there is no repository. Each file is replaced as a whole, and state.json last: it says how far the
@@ -67,8 +68,11 @@ func (f *folder) moved(state []byte, tails [2][]byte) (*image, error) {
 	return nil, nil
 }
 
+// maxFile is the most that is read of a checkpoint's file, in bytes.
+const maxFile = 1 << 30
+
 func (f *folder) file(name string) ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join(f.dir, filepath.FromSlash(name)))
+	text, err := regularfile.Read(filepath.Join(f.dir, filepath.FromSlash(name)), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 )
 
@@ -89,15 +89,12 @@ func fits(pattern, word string) bool {
 }
 
 func readRules(file string, known func(string) bool) ([]rule, error) {
-	data, err := os.ReadFile(file)
+	data, err := regularfile.Read(file, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
-	}
-	if len(data) > maxConfig {
-		return nil, fmt.Errorf("%s has more than %d bytes", file, maxConfig)
 	}
 	var whole struct {
 		Teammates []rule `yaml:"teammates"`

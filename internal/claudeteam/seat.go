@@ -13,6 +13,7 @@ import (
 	"cadre/internal/claudefs"
 	"cadre/internal/claudefs/native"
 	"cadre/internal/proc"
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 )
 
@@ -95,9 +96,12 @@ func (s *Seat) Scratch() string { return filepath.Join(s.dir, "scratch") }
 
 func (s *Seat) file() string { return filepath.Join(s.dir, "seat.json") }
 
+// maxNote is the most that is read of a file in a seat, in bytes.
+const maxNote = 64 << 10
+
 // last is who sat there before; the zero sitter for nobody.
 func (s *Seat) last() (who sitter) {
-	data, err := os.ReadFile(s.file())
+	data, err := regularfile.Read(s.file(), maxNote)
 	if err != nil || json.Unmarshal(data, &who) != nil { // what is damaged is of no use to whoever comes next, and nothing hangs on it
 		return sitter{}
 	}
@@ -204,7 +208,7 @@ func (s *Seat) LeadKey(ctx context.Context, given string) (*native.LeadKey, erro
 		return key, err
 	}
 	var kept leadKey
-	data, err := os.ReadFile(path)
+	data, err := regularfile.Read(path, maxNote)
 	if err != nil || json.Unmarshal(data, &kept) != nil || kept.Lead == nil || c.LeadProcess == nil || *kept.Lead != *c.LeadProcess {
 		return nil, nil
 	}

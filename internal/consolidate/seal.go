@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 )
 
@@ -101,9 +102,12 @@ func seal(ctx context.Context, j Journal, dir string) (*Record, error) {
 	return Sealed(dir)
 }
 
+// maxRecord is the most that is read of a record, in bytes.
+const maxRecord = 64 << 20
+
 // Sealed reads the record from the team's folder; nil where there is none.
 func Sealed(dir string) (*Record, error) {
-	data, err := os.ReadFile(filepath.Join(dir, RecordFile))
+	data, err := regularfile.Read(filepath.Join(dir, RecordFile), maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

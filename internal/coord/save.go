@@ -14,6 +14,7 @@ import (
 	"cadre/internal/desk"
 	"cadre/internal/durable"
 	"cadre/internal/proc"
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 	"cadre/internal/worktree"
 )
@@ -55,9 +56,12 @@ func few(files []string) string {
 
 const savedSuffix = "_checkpoint.json"
 
+// maxSaved is the most that is read of such a file, in bytes: far more than is written.
+const maxSaved = 64 << 20
+
 // ReadSaved returns what was saved for the member in the team's folder, and whether there is anything.
 func ReadSaved(teamDir, member string) (SavedWork, bool, error) {
-	data, err := os.ReadFile(filepath.Join(teamDir, member+savedSuffix))
+	data, err := regularfile.Read(filepath.Join(teamDir, member+savedSuffix), maxSaved)
 	if errors.Is(err, fs.ErrNotExist) {
 		return SavedWork{}, false, nil
 	}

@@ -15,12 +15,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"cadre/internal/regularfile"
 )
 
 // Write puts a file with these data at the path, for its owner alone, in the place of the one that is there. Its folder has to be there.
 func Write(path string, data []byte) error {
 	passing := path + ".new"
-	f, err := os.OpenFile(passing, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := regularfile.OpenFile(passing, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}

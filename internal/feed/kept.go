@@ -15,6 +15,7 @@ import (
 	"cadre/internal/durable"
 	"cadre/internal/observe"
 	"cadre/internal/proc"
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 )
 
@@ -62,6 +63,9 @@ func OpenKept(dir string) (*Kept, error) {
 func Observes(dir string) bool { return proc.Held(filepath.Join(dir, lockName)) }
 
 // Close lets go of the folder.
+// maxKept is the most that is read of what an observer knew, in bytes.
+const maxKept = 1 << 30
+
 func (k *Kept) Close() error {
 	var err error
 	if k.log != nil {
@@ -169,7 +173,7 @@ func (k *Kept) save(o Observer, places map[string]Place) error {
 		return err
 	}
 	// A log that was left behind by a process that died before the rename below is not this one's.
-	log, err := os.OpenFile(k.logPath(k.number+1), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	log, err := regularfile.OpenFile(k.logPath(k.number+1), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -193,7 +197,7 @@ func (k *Kept) logPath(n int64) string {
 // restore reads back what is known, shows the lines since to the observer, and gives what they said to each, with the team as it was before. Then the log goes on.
 func (k *Kept) restore(restore Restore, places map[string]Place, each func(*team.State, observe.Seen) error) (Observer, error) {
 	s := saved{V: keptFormat}
-	data, err := os.ReadFile(filepath.Join(k.dir, savedName))
+	data, err := regularfile.Read(filepath.Join(k.dir, savedName), maxKept)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -220,7 +224,7 @@ func (k *Kept) restore(restore Restore, places map[string]Place, each func(*team
 	if err != nil {
 		return nil, err
 	}
-	if k.log, err = os.OpenFile(k.logPath(k.number), os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+	if k.log, err = regularfile.OpenFile(k.logPath(k.number), os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
 		return nil, err
 	}
 	k.size = whole
@@ -237,7 +241,7 @@ func (k *Kept) damaged(err error) error {
 
 // replay shows the entries of the log, and returns the length of those that are whole: the last may have been written by a process that was killed meanwhile.
 func (k *Kept) replay(o Observer, places map[string]Place, each func(*team.State, observe.Seen) error) (int64, error) {
-	file, err := os.Open(k.logPath(k.number))
+	file, err := regularfile.Open(k.logPath(k.number))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 	"cadre/internal/watch"
 )
@@ -153,7 +154,7 @@ func (r *reading) reread(t *tail) error {
 			return err
 		}
 	} else {
-		file, err := os.Open(t.path)
+		file, err := regularfile.Open(t.path)
 		if err != nil {
 			return err
 		}
@@ -181,13 +182,16 @@ func (r *reading) reread(t *tail) error {
 	return err
 }
 
+// maxAbout is the most that is read of what is said of a transcript, in bytes.
+const maxAbout = 1 << 20
+
 // about reads what is said of a transcript.
 func (r *reading) about(path string) {
 	transcript := strings.TrimSuffix(path, aboutSuffix) + transcriptSuffix
 	if r.introduced[transcript] {
 		return
 	}
-	data, err := os.ReadFile(path)
+	data, err := regularfile.Read(path, maxAbout)
 	var a about
 	if err != nil || json.Unmarshal(data, &a) != nil { // it is being written, and comes again
 		return

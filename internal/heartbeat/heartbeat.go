@@ -24,6 +24,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"cadre/internal/regularfile"
 )
 
 // Beat is one sign of life. The names of its fields in JSON are those of the resumption protocol.
@@ -125,17 +127,21 @@ func (f Folder) Forget(member string) error {
 	return nil
 }
 
+// maxBeat is the most that is read of a beat, in bytes.
+const maxBeat = 64 << 10
+
 // Of returns the member's last beat, and whether there is one.
 func (f Folder) Of(member string) (Beat, bool, error) {
-	data, err := os.ReadFile(filepath.Join(string(f), member+suffix))
+	data, err := regularfile.Read(filepath.Join(string(f), member+suffix), maxBeat)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Beat{}, false, nil
 	}
-	if err != nil {
-		return Beat{}, false, err
-	}
 	b := Beat{}
-	if err := json.Unmarshal(data, &b); err != nil {
+	if special := (*regularfile.Error)(nil); errors.As(err, &special) {
+		b = Beat{Unreadable: true}
+	} else if err != nil {
+		return Beat{}, false, err
+	} else if json.Unmarshal(data, &b) != nil {
 		b = Beat{Unreadable: true}
 	}
 	b.Member = member

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"cadre/internal/regularfile"
 )
 
 // The events that a hook can be for.
@@ -104,17 +106,10 @@ func (h *Hook) validate() error {
 }
 
 func (c *Config) read(source Source, path string) error {
-	info, err := os.Stat(path)
+	data, err := regularfile.Read(path, maxSettings)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("load hooks: %w", err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxSettings {
-		return fmt.Errorf("load hooks: %s is not a settings file: it must be a regular file of at most %d bytes", path, maxSettings)
-	}
-	data, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("load hooks: %w", err)
 	}

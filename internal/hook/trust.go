@@ -16,6 +16,7 @@ import (
 
 	"cadre/internal/durable"
 	"cadre/internal/proc"
+	"cadre/internal/regularfile"
 )
 
 // Trust remembers which hooks of which projects a person has allowed to run, in a file of the user, as a digest for each
@@ -143,7 +144,7 @@ func Digest(config *Config) (string, error) {
 }
 
 func hashFile(path string) (string, error) {
-	file, err := os.Open(path)
+	file, err := regularfile.Open(path)
 	if err != nil {
 		return "", err
 	}
@@ -155,9 +156,12 @@ func hashFile(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
+// maxTrust is the most that is read of the file of trusted projects, in bytes.
+const maxTrust = 64 << 20
+
 func (t Trust) read() (trustFile, error) {
 	file := trustFile{Version: trustVersion, Projects: map[string]trustProject{}}
-	data, err := os.ReadFile(t.File)
+	data, err := regularfile.Read(t.File, maxTrust)
 	if errors.Is(err, fs.ErrNotExist) {
 		return file, nil
 	}

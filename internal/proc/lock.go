@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"cadre/internal/regularfile"
 )
 
 // ErrHeld is returned by [NewLock] when another holder has the file.
@@ -38,7 +40,7 @@ func (l *Lock) at(path string) bool {
 }
 
 func newLock(path string) (*Lock, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // the os package adds O_CLOEXEC
+	file, err := regularfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // the os package adds O_CLOEXEC
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
@@ -80,7 +82,7 @@ func (l *Lock) Unlock() error {
 // yes: to take a living host for dead costs work, and the reverse costs a second look. For the same reason look again: for
 // some milliseconds after the death of a process that was just starting a child, the child holds the lock.
 func Held(path string) bool {
-	file, err := os.OpenFile(path, os.O_RDONLY, 0)
+	file, err := regularfile.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}

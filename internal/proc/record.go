@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"cadre/internal/regularfile"
 )
 
 // Record is what a host leaves on disk of a running child, as <pid>.json in its folder. It is there before the child runs
@@ -24,6 +26,9 @@ type Record struct {
 }
 
 const recordSuffix = ".json"
+
+// maxNote is the most that is read of a record, or of another file in a host's folder, in bytes.
+const maxNote = 64 << 10
 
 func (r Record) path(dir string) string { return filepath.Join(dir, strconv.Itoa(r.Pid)+recordSuffix) }
 
@@ -69,7 +74,7 @@ func Records(dir string) ([]Record, error) {
 
 func readRecord(dir string, pid int) (Record, error) {
 	path := Record{Pid: pid}.path(dir)
-	data, err := os.ReadFile(path)
+	data, err := regularfile.Read(path, maxNote)
 	if err != nil {
 		return Record{}, err
 	}

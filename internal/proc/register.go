@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+
+	"cadre/internal/regularfile"
 )
 
 // AliveFile is the name, in a host's folder, of the [Lock] that an open [Register] holds; [Lives] looks at it. In it stands whose process that is: its pid and
@@ -26,7 +28,7 @@ func Lives(dir string) bool {
 func dying(path string) bool {
 	var pid int
 	var start string
-	data, err := os.ReadFile(path)
+	data, err := regularfile.Read(path, maxNote)
 	if _, malformed := fmt.Sscan(string(data), &pid, &start); err != nil || malformed != nil {
 		return false
 	}

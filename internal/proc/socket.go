@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"cadre/internal/regularfile"
 )
 
 // socketsFile is the name, in a host's folder, of the file with the path of the folder of its sockets.
@@ -42,7 +44,7 @@ func (r *Register) Socket() (string, error) {
 
 // removeSockets removes the folder of sockets of the host with that folder.
 func removeSockets(dir string) error {
-	data, err := os.ReadFile(filepath.Join(dir, socketsFile))
+	data, err := regularfile.Read(filepath.Join(dir, socketsFile), maxNote)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -3,11 +3,11 @@ package claude
 import (
 	"bufio"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"cadre/internal/agent"
+	"cadre/internal/regularfile"
 )
 
 // transcript is the file with the history of the session that is to be resumed; "" where there is none, or nothing was said in it yet.
@@ -66,7 +66,7 @@ func (e *entry) told() (texts []string) {
 // entries calls see with each entry that tells something, until it returns true. It reports whether it did. A line that is not whole is passed
 // over: the program was killed while it wrote it.
 func entries(path string, see func(*entry) bool) bool {
-	f, err := os.Open(path)
+	f, err := regularfile.Open(path)
 	if err != nil {
 		return false
 	}

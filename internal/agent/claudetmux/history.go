@@ -5,12 +5,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"cadre/internal/agent"
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 )
 
@@ -90,7 +90,7 @@ func (h *history) fresh() (all []entry) {
 	if !h.find() {
 		return nil
 	}
-	f, err := os.Open(h.path)
+	f, err := regularfile.Open(h.path)
 	if err != nil {
 		return nil
 	}

@@ -211,7 +211,7 @@ func (f *follower) fresh(path string, into any) (news bool, err error) {
 		known.since, known.told = time.Time{}, false
 	}
 	known.info, known.read = info, time.Now()
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cadre/internal/claudefs"
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 )
 
@@ -97,7 +98,7 @@ func (t *Team) highest() (int, error) {
 	if len(ids) > 0 {
 		most = number(ids[len(ids)-1])
 	}
-	data, err := os.ReadFile(filepath.Join(t.tasks, ".highwatermark"))
+	data, err := readFile(filepath.Join(t.tasks, ".highwatermark"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
@@ -110,7 +111,7 @@ func (t *Team) CreateTask(ctx context.Context, task Task) (id string, err error)
 		return "", err
 	}
 	gate := filepath.Join(t.tasks, ".lock")
-	if f, err := os.OpenFile(gate, os.O_CREATE|os.O_RDONLY, 0o600); err != nil {
+	if f, err := regularfile.OpenFile(gate, os.O_CREATE|os.O_RDONLY, 0o600); err != nil {
 		return "", err
 	} else {
 		f.Close()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cadre/internal/claudefs"
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 )
 
@@ -108,8 +109,11 @@ func read(ctx context.Context, path string, into any) error {
 	return patiently(ctx, func() error { return readOnce(path, into) })
 }
 
+// maxFile is the most that is read of a file of a team, in bytes.
+const maxFile = 64 << 20
+
 func readOnce(path string, into any) error {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return err
 	}
@@ -117,6 +121,17 @@ func readOnce(path string, into any) error {
 		return &DamagedError{path, err}
 	}
 	return nil
+}
+
+// readFile reads a file whole. What is no file, or far too large for one of its kind, is damage.
+func readFile(path string) ([]byte, error) {
+	data, err := regularfile.Read(path, maxFile)
+	_, special := errors.AsType[*regularfile.Error](err)
+	_, large := errors.AsType[*regularfile.TooLargeError](err)
+	if special || large {
+		return nil, &DamagedError{path, err}
+	}
+	return data, err
 }
 
 // parse reads JSON of a kind. What lacks what every file of its kind has is none: an empty roster would have everybody gone.

@@ -1,0 +1,119 @@
+// Package regularfile opens and reads files that must be regular files.
+//
+// # Authority
+//
+// Whoever can write into a folder can put a named pipe or a device in the place of a file. Opening a
+// pipe can wait forever, opening a device can have an effect, and reading either may never end. This
+// package is the one place that guards against that; it knows nothing of what is in a file.
+//
+// # Guarantees
+//
+//   - Opening never waits: it returns an [Error] for anything that is not a regular file, at once.
+//   - [Read] never reads more than its limit, even from a file that grows while it is read.
+//   - A symbolic link is followed; what counts is the file that it leads to.
+package regularfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Error says that a path names something else than a regular file.
+type Error struct {
+	Path string
+	Mode fs.FileMode // what it is
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s is %s, not a regular file", e.Path, kind(e.Mode))
+}
+
+func kind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a directory"
+	case m&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "a special file"
+}
+
+// TooLargeError says that a file is longer than whoever reads it can use.
+type TooLargeError struct {
+	Path string
+	Most int64 // bytes
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s is larger than %s, the most that is read of such a file", e.Path, size(e.Most))
+}
+
+func size(n int64) string {
+	if n >= 1<<20 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d KiB", max(1, n>>10))
+}
+
+// Open opens the file for reading.
+func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
+
+// OpenFile is [os.OpenFile] for a regular file. With [os.O_CREATE] it may be missing.
+func OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
+	// Looked at before it is opened, because to open a device may do something; and afterwards, because
+	// another file may have taken its place.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, &Error{path, info.Mode()}
+	}
+	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, mode)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &Error{path, info.Mode()}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Read returns what is in the file, a [*TooLargeError] where that is more than most bytes.
+func Read(path string, most int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, &TooLargeError{path, most}
+	}
+	data := make([]byte, 0, min(info.Size(), most)+1) // with room to see the end without growing
+	for {
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case int64(len(data)) > most:
+			return nil, &TooLargeError{path, most}
+		case err == io.EOF:
+			return data, nil
+		case err != nil:
+			return nil, err
+		case len(data) == cap(data):
+			data = append(data, 0)[:len(data)]
+		}
+	}
+}
