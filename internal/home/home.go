@@ -17,6 +17,7 @@
 package home
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -120,7 +121,35 @@ func (h Home) Open(name string, report func(string)) (*filejournal.Journal, stri
 	if errors.Is(err, journal.ErrNotFound) {
 		return nil, "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("%s holds no journal; if it is of no use, remove the folder", dir)}
 	}
+	if err == nil {
+		if err = owns(j, dir); err != nil {
+			return nil, dir, errors.Join(err, j.Close())
+		}
+	}
 	return j, dir, err
+}
+
+// owns returns damage where the journal in a team's folder is another team's: somebody put its files there.
+func owns(j *filejournal.Journal, dir string) error {
+	name := filepath.Base(dir)
+	if rest, ok := strings.CutPrefix(j.ID(), name); ok && (rest == "" || rest[0] == '-' && !strings.Contains(rest[1:], "-")) {
+		return nil // a team's id is its name and a word, and the folder of an archived team has the id
+	}
+	for r, err := range j.Read(context.Background(), 0) { // the id of an observed team may be made of another name
+		if err != nil {
+			return nil // whoever reads the history is told
+		}
+		first, err := team.DecodeRecord(r.Seq, string(r.Data))
+		if err != nil {
+			return nil
+		}
+		s := &team.State{}
+		if s.Apply(first); !s.Exists() || s.Team().Name == name || s.Team().ID == name {
+			return nil
+		}
+		return &journal.DamageError{Team: name, Segment: filepath.Join(dir, "journal"), Reason: fmt.Sprintf("it is the history of team %s", s.Team().Name)}
+	}
+	return nil
 }
 
 // Create makes the team with these commands as the beginning of its history, all of them or none; the first one is to be a

@@ -13,6 +13,7 @@ import (
 
 	"cadre/internal/desk"
 	"cadre/internal/home"
+	"cadre/internal/journal"
 	"cadre/internal/team"
 )
 
@@ -150,13 +151,19 @@ func TestArchive(t *testing.T) {
 	if err := create(h, "demo"); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Archive("demo", "demo-1"); err != nil {
+	j, _, err := h.Open("demo", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := j.ID()
+	j.Close()
+	if err := h.Archive("demo", id); err != nil {
 		t.Fatal(err)
 	}
 	if err := create(h, "demo"); err != nil {
 		t.Errorf("the name is not free again: %v", err)
 	}
-	j, dir, err := h.Open("demo-1", nil)
+	j, dir, err := h.Open(id, nil)
 	if err != nil || filepath.Dir(dir) != filepath.Join(h.Root, "archive") {
 		t.Fatalf("by its id it is at %s: %v", dir, err)
 	}
@@ -164,9 +171,43 @@ func TestArchive(t *testing.T) {
 	if err := h.Remove(dir); err != nil {
 		t.Error(err)
 	}
-	if _, err := h.Folder("demo-1"); team.CodeOf(err) != team.NotFound {
+	if _, err := h.Folder(id); team.CodeOf(err) != team.NotFound {
 		t.Errorf("it is still there: %v", err)
 	}
+}
+
+// The history of another team in a team's folder is damage, whichever of them has the longer name; the name of an
+// observed team may be another than the one that its id is made of.
+func TestAnothersHistory(t *testing.T) {
+	h := newHome(t)
+	for _, name := range []string{"demo", "demo-two", "other"} {
+		if err := create(h, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range map[string]string{"demo-two": "demo", "demo": "other"} {
+		whole, err := os.ReadFile(filepath.Join(h.Root, "teams", from, "journal", "00000000000000000001.jsonl"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(h.Root, "teams", to, "journal", "00000000000000000001.jsonl"), whole, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = h.Open(to, nil)
+		if damage := (*journal.DamageError)(nil); !errors.As(err, &damage) || damage.Team != to {
+			t.Errorf("the history of %s in the folder of %s: %v", from, to, err)
+		}
+	}
+	record := team.AppendRecord(nil, &team.Record{ID: "c", Actor: "lead", At: 1, Events: []team.Event{
+		&team.TeamCreated{Team: team.Team{ID: "session-1-2", Name: "fx", Observed: "session-1"}, Lead: team.Member{Name: "lead"}}}})
+	if err := h.Found("fx", "session-1-2", [][]byte{record}); err != nil {
+		t.Fatal(err)
+	}
+	j, _, err := h.Open("fx", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
 }
 
 func TestArchiveUnderAPath(t *testing.T) {

@@ -93,7 +93,7 @@ var (
 
 // DamageError says that records which were acknowledged cannot be read.
 type DamageError struct {
-	Team    string // the team's name, as far as the journal knows it
+	Team    string // the name by which a person finds the team: that of its folder
 	Segment string // path of the damaged file
 	Line    int    // line in it, from 1; 0 where the file as a whole is meant
 	Reason  string // what is wrong with it

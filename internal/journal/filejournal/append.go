@@ -89,7 +89,8 @@ func (j *Journal) write(ctx context.Context, after int64, catchUp func(journal.R
 		return w, fmt.Errorf("the record was not written, the team is as it was: %w", err)
 	}
 	w.milestone = w.cur.off/markerEvery != (w.cur.off+int64(len(line)))/markerEvery
-	w.take(len(line), w.cur.seq+1)
+	o, _ := parseOpening(line)
+	w.take(len(line), w.cur.seq+1, o.sum)
 	w.again()
 	j.step("written")
 	return w, nil
@@ -246,7 +247,7 @@ func (w *walk) makeSuccessor(ctx context.Context) error {
 		return err
 	}
 	w.j.step("rotated")
-	seg, err := openSegment(w.j.disk, w.j.team, w.j.dir, w.cur.seq+1)
+	seg, err := w.j.openSegment(w.cur.seq + 1)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"cadre/internal/journal"
 )
@@ -67,7 +68,8 @@ type surveyed struct {
 	root     string // the team's
 	markerOK bool
 	segments []*surveyedSegment
-	snapshot bool // there is a good one; its seq is in health
+	id       string // of the journal
+	snapshot bool   // there is a good one; its seq is in health
 	health   Health
 }
 
@@ -77,6 +79,7 @@ type surveyedSegment struct {
 	runs   []run
 	sealed bool
 	clean  bool // nothing in it is wrong
+	file   bool // it is a regular file
 }
 
 // run is an unbroken sequence of good records in one segment: the bytes from off to end.
@@ -100,11 +103,22 @@ func survey(d Disk, dir string) (*surveyed, error) {
 		return nil, err
 	}
 	s.health.Segments = len(firsts)
+	for _, name := range []string{lockName, snapshotLockName} {
+		path := filepath.Join(s.dir, name)
+		f, err := d.Open(path, os.O_RDONLY)
+		if err == nil {
+			f.Close()
+		}
+		if notAFile(err) {
+			s.problem(path, 0, 0, "%v", err)
+		}
+	}
 	for i, first := range firsts {
 		if err := s.readSegment(first, i == len(firsts)-1); err != nil {
 			return nil, err
 		}
 	}
+	s.expel()
 	s.judge()
 	return s, s.readSnapshot()
 }
@@ -117,6 +131,10 @@ func (s *surveyed) readMarker() error {
 	path := filepath.Join(s.dir, markerName)
 	f, err := s.disk.Open(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if notAFile(err) {
+		s.problem(path, 0, 0, "%v", err)
 		return nil
 	}
 	if err != nil {
@@ -134,10 +152,16 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 	seg := &surveyedSegment{header: header{First: first}, path: filepath.Join(s.dir, segmentName(first)), clean: true}
 	s.segments = append(s.segments, seg)
 	f, err := s.disk.Open(seg.path, os.O_RDONLY)
+	if notAFile(err) {
+		seg.clean = false
+		s.problem(seg.path, 0, first, "%v", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	seg.file = true
 	wrong := func(line int, due int64, reason string, args ...any) {
 		p := Problem{seg.path, line, due, fmt.Sprintf(reason, args...)}
 		if last && line > 1 {
@@ -179,7 +203,7 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 				wrong(1, 0, "the header is that of another segment")
 				seg.header.First, seg.Hole = first, nil
 			}
-			if s.health.Team = seg.Team; seg.Hole != nil {
+			if seg.Hole != nil {
 				due = seg.Hole.To + 1
 			}
 		case key == keyRecord && bytes.HasPrefix(fr.rest, dataField):
@@ -199,6 +223,34 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 		default:
 			wrong(number, due, "a line %q is out of place here", fr.key)
 		}
+	}
+}
+
+// expel leaves out the segments of other journals. This one is that of the id which begins with the folder's name, or is
+// it; else that of most segments, and of as many that of the first, which has the team's beginning.
+func (s *surveyed) expel() {
+	const named = 1 << 32 // more than there are segments
+	weight := map[string]int{}
+	for _, seg := range s.segments {
+		if seg.Team == "" {
+			continue
+		}
+		weight[seg.Team]++
+		if base := filepath.Base(s.root); seg.Team == base || strings.HasPrefix(seg.Team, base+"-") {
+			weight[seg.Team] += named
+		}
+	}
+	for _, seg := range s.segments {
+		if weight[seg.Team] > weight[s.id] {
+			s.id = seg.Team
+		}
+	}
+	for _, seg := range s.segments {
+		if seg.Team == "" || seg.Team == s.id {
+			continue
+		}
+		s.problem(seg.path, 1, 0, "it is a segment of the journal %s, and this is %s", seg.Team, s.id)
+		seg.runs, seg.Hole, seg.sealed, seg.clean = nil, nil, false, false
 	}
 }
 
@@ -304,6 +356,12 @@ func (s *surveyed) readSnapshot() error {
 	h, _, v, bad, err := readSnapshot(s.disk, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if notAFile(err) {
+		bad, err = err.Error(), nil
+	}
+	if bad == "" {
+		bad = h.foreign(s.id)
 	}
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"cadre/internal/regularfile"
 )
 
 // Disk is what a journal asks of a file system, and no more. The operating system's is used by everybody but tests, which have one
@@ -16,7 +18,8 @@ import (
 // long as it was; the names in a folder are those at its last sync. What came after may be there or not, each part for itself. A sector of 512
 // bytes is written wholly or not at all.
 type Disk interface {
-	// Open opens a file with the flags of [os.OpenFile]. One that it makes has the mode 0600.
+	// Open opens a file with the flags of [os.OpenFile]. One that it makes has the mode 0600. Where there
+	// is something else than a regular file the error is a [*regularfile.Error], at once.
 	Open(path string, flags int) (File, error)
 	// Mkdir makes a folder with the mode 0700.
 	Mkdir(path string) error
@@ -58,7 +61,7 @@ var OS Disk = osDisk{}
 type osDisk struct{}
 
 func (osDisk) Open(path string, flags int) (File, error) {
-	f, err := os.OpenFile(path, flags, 0o600)
+	f, err := regularfile.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return nil, err
 	}

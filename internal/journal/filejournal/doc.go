@@ -23,11 +23,19 @@
 //	{"cadre-journal":1,"crc":"…","team":"…","first":1}           first line of a segment: format version
 //	{"seq":1,"crc":"…","data":{…}}                               a record
 //	{"seal":1,"crc":"…"}                                         last line of a full segment: its last seq
-//	{"cadre-state":1,"crc":"…","seq":1,"segment":1,"at":64,"line":2,"data":{…}}    state.json
+//	{"cadre-state":1,"crc":"…","seq":1,"segment":1,"at":64,"line":2,"journal":7,"record":9,"data":{…}}    state.json
+//
+// Every file is bound to its journal. The header of a segment has the journal's id as "team". A snapshot has the checksum
+// of that id as "journal", and as "record" the checksum of the line of the record it stands at; one that begins a
+// segment has 0 there. A segment of another journal is damage. A snapshot of another journal or history is
+// passed over, and so is one of an older version, which has neither, unless the history has a hole.
 //
 // The first line of a segment keeps its shape in every version, so an older binary can tell a newer journal from damage.
 // A segment's header may have "hole":{"from":4,"to":9}: these records were lost to damage, and [Mend] started again from a
 // snapshot that has their effect. A reader that has to cross a hole is given the damage, never a history without them.
+//
+// Only regular files are opened. Anything else in the place of a segment, a lock or the marker is damage, which [Mend]
+// sets aside, and so is a directory in the place of state.json; another special file there is passed over.
 //
 // # States of a segment
 //

@@ -63,6 +63,7 @@ func appendRecord(dst []byte, seq int64, data []byte) []byte {
 type frame struct {
 	key  []byte
 	n    int64
+	sum  uint32
 	rest []byte // between the checksum field and the closing brace
 }
 
@@ -87,7 +88,7 @@ func parseLine(line []byte) (f frame, bad string) {
 	case crc32.Update(crc32.Checksum(line[:o.field], castagnoli), castagnoli, line[o.body:]) != o.sum:
 		return f, badSum
 	}
-	return frame{key: o.key, n: o.n, rest: line[o.body : len(line)-1]}, ""
+	return frame{key: o.key, n: o.n, sum: o.sum, rest: line[o.body : len(line)-1]}, ""
 }
 
 // opening is the beginning of a line up to and with its checksum field, which was not held against the line.

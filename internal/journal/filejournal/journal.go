@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"cadre/internal/journal"
+	"cadre/internal/regularfile"
 )
 
 // Options of a handle. The zero value is right for every use but tests.
@@ -48,7 +49,8 @@ type Journal struct {
 	disk Disk
 	root string // the team's folder
 	dir  string // its journal
-	team string
+	team string // the team's name, which is the folder's
+	id   string // what its segments are of; "" until the first one is open
 
 	writes    *fileLock    // held to catch up, decide and write
 	lockID    FileID       // the file that writes locks
@@ -74,10 +76,11 @@ type Journal struct {
 
 var _ journal.Journal = (*Journal)(nil)
 
-// Create makes the journal of a team in its folder dir, durable when it returns, with records as its first ones. It makes dir where
+// Create makes the journal of a team in its folder dir, durable when it returns, with records as its first ones. Every file of
+// it names the id, which no other journal has. It makes dir where
 // that is missing. Who needs the team to appear at once creates it in another folder and renames that. It returns
 // [journal.ErrExists] where there is a journal already.
-func Create(dir, team string, records [][]byte, opts Options) error {
+func Create(dir, id string, records [][]byte, opts Options) error {
 	folder := filepath.Join(dir, journalFolder)
 	disk := opts.disk()
 	if err := makeFolder(disk, dir); err != nil {
@@ -95,7 +98,7 @@ func Create(dir, team string, records [][]byte, opts Options) error {
 		}
 		f.Close()
 	}
-	if err := writeHistory(disk, folder, header{Team: team, First: 1}, records, opts.segmentSize()); err != nil {
+	if err := writeHistory(disk, folder, header{Team: id, First: 1}, records, opts.segmentSize()); err != nil {
 		return err
 	}
 	err := replaceFile(disk, folder, markerName, func(w io.Writer) error {
@@ -181,12 +184,16 @@ func (j *Journal) openFiles() error {
 	if len(firsts) == 0 {
 		return &journal.DamageError{Team: j.team, Segment: j.dir, Reason: "it has no segment"}
 	}
-	j.active, err = openSegment(j.disk, j.team, j.dir, firsts[len(firsts)-1])
+	j.active, err = j.openSegment(firsts[len(firsts)-1])
 	if err != nil {
 		return err
 	}
+	j.id = j.active.Team
 	return nil
 }
+
+// ID is the id that the journal was created with.
+func (j *Journal) ID() string { return j.id }
 
 // openLocks opens the files beside the segments.
 func (j *Journal) openLocks() error {
@@ -222,6 +229,9 @@ func (j *Journal) openLocks() error {
 func (j *Journal) openHelper(name string) (File, error) {
 	path := filepath.Join(j.dir, name)
 	f, err := j.disk.Open(path, os.O_RDWR|os.O_CREATE)
+	if notAFile(err) {
+		return nil, damagedFile(j.team, path, err)
+	}
 	if !errors.Is(err, fs.ErrPermission) && !isReadOnly(err) {
 		return f, err
 	}
@@ -233,6 +243,16 @@ func (j *Journal) openHelper(name string) (File, error) {
 		return nil, nil
 	}
 	return f, err
+}
+
+// notAFile reports whether there is something else than a regular file.
+func notAFile(err error) bool {
+	_, special := errors.AsType[*regularfile.Error](err)
+	return special
+}
+
+func damagedFile(team, path string, err error) error {
+	return &journal.DamageError{Team: team, Segment: path, Reason: err.Error()}
 }
 
 func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }

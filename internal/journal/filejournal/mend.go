@@ -35,6 +35,10 @@ func Mend(ctx context.Context, dir string) (Mended, error) {
 func mend(ctx context.Context, d Disk, dir string) (Mended, error) {
 	j := newHandle(dir, Options{Disk: d})
 	defer j.closeFiles()
+	aside, err := clearHelpers(d, j.dir)
+	if err != nil {
+		return Mended{}, err
+	}
 	if err := j.openLocks(); err != nil {
 		return Mended{}, err
 	}
@@ -55,7 +59,7 @@ func mend(ctx context.Context, d Disk, dir string) (Mended, error) {
 		return Mended{}, err
 	}
 	m := &mender{surveyed: s, ctx: ctx}
-	m.done.Last = s.health.Last
+	m.done.Last, m.done.Aside = s.health.Last, aside
 	if len(s.health.Problems) == 0 {
 		return m.done, nil
 	}
@@ -121,7 +125,7 @@ func (m *mender) makePlan() {
 		hole := Range{last + 1, m.health.Snapshot}
 		m.done.Hole = &hole
 		after := m.keep(hole.To, nil)
-		m.plan = append(m.plan, planned{header: header{Team: m.health.Team, First: hole.From, Hole: &hole}})
+		m.plan = append(m.plan, planned{header: header{Team: m.id, First: hole.From, Hole: &hole}})
 		m.done.Last = hole.To
 		if n := len(after); n > 0 {
 			m.done.Last = after[n-1].To
@@ -132,7 +136,7 @@ func (m *mender) makePlan() {
 		m.done.Lost = &Range{m.done.Last + 1, m.health.Known}
 	}
 	if len(m.plan) == 0 {
-		m.plan = []planned{{header: header{Team: m.health.Team, First: 1}}}
+		m.plan = []planned{{header: header{Team: m.id, First: 1}}}
 	}
 }
 
@@ -143,9 +147,9 @@ func (m *mender) lay(next int64, runs []keptRun) {
 		opened := len(m.plan) > 0 && m.plan[len(m.plan)-1].runs == nil // a hole's segment takes the first runs
 		if r.From > next {
 			hole := Range{next, r.From - 1} // of an earlier mend
-			m.plan = append(m.plan, planned{header: header{Team: m.health.Team, First: next, Hole: &hole}})
+			m.plan = append(m.plan, planned{header: header{Team: m.id, First: next, Hole: &hole}})
 		} else if r.from != from && !opened {
-			m.plan = append(m.plan, planned{header: header{Team: m.health.Team, First: next}})
+			m.plan = append(m.plan, planned{header: header{Team: m.id, First: next}})
 		}
 		last := &m.plan[len(m.plan)-1]
 		last.runs = append(last.runs, r)
@@ -181,7 +185,11 @@ func (m *mender) write(p planned, last bool) error {
 		if whole && seg.clean && (last || seg.sealed) {
 			return m.secure(path)
 		}
-		if err := m.setAside(path, m.disk.Link); err != nil {
+		as := m.disk.Link
+		if !seg.file {
+			as = m.disk.Rename
+		}
+		if err := m.setAside(path, as); err != nil {
 			return err
 		}
 		if err := m.disk.SyncFolder(m.dir); err != nil { // before the other name is given away
@@ -222,19 +230,44 @@ func (m *mender) secure(path string) error {
 	return errors.Join(err, f.SyncData(), f.Close())
 }
 
-// setAside gives a file another name, besides its own with Link or instead of it with Rename.
 func (m *mender) setAside(path string, as func(from, to string) error) error {
+	name, err := setAside(m.disk, path, as)
+	if err == nil {
+		m.done.Aside = append(m.done.Aside, name)
+	}
+	return err
+}
+
+// setAside gives a file another name, besides its own with Link or instead of it with Rename, and returns that.
+func setAside(d Disk, path string, as func(from, to string) error) (name string, err error) {
 	for n := 1; ; n++ {
-		name := fmt.Sprintf("%s.damaged-%d", path, n)
-		if _, err := m.disk.ID(name); err == nil {
+		name = fmt.Sprintf("%s.damaged-%d", path, n)
+		if _, err := d.ID(name); err == nil {
 			continue
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return "", err
 		}
-		if err := as(path, name); err != nil {
-			return err
-		}
-		m.done.Aside = append(m.done.Aside, name)
-		return nil
+		return name, as(path, name)
 	}
+}
+
+// clearHelpers sets aside what is in the place of a file beside the segments and is not a file, so that the file can be
+// made again. Nobody holds a lock on it.
+func clearHelpers(d Disk, dir string) (aside []string, err error) {
+	for _, helper := range []string{lockName, markerName, snapshotLockName} {
+		path := filepath.Join(dir, helper)
+		f, err := d.Open(path, os.O_RDONLY)
+		if err == nil {
+			f.Close()
+		}
+		if !notAFile(err) {
+			continue
+		}
+		name, err := setAside(d, path, d.Rename)
+		if err != nil {
+			return aside, err
+		}
+		aside = append(aside, name)
+	}
+	return aside, nil
 }

@@ -20,7 +20,8 @@ type cursor struct {
 	off   int64 // where the next line begins
 	line  int   // lines before it, so that the next one is line+1
 	seq   int64
-	at    int64 // where the record seq begins; 0 where it is not in this segment
+	at    int64  // where the record seq begins; 0 where it is not in this segment
+	sum   uint32 // the checksum of its line; 0 where it is not in this segment
 }
 
 // Read implements [journal.Journal].
@@ -146,7 +147,7 @@ func (j *Journal) locate(after int64) (*segment, cursor, error) {
 
 // open returns a reference to a segment that is not the active one.
 func (j *Journal) open(first int64) (*segment, error) {
-	seg, err := openSegment(j.disk, j.team, j.dir, first)
+	seg, err := j.openSegment(first)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, j.missing(err)
 	}
@@ -186,7 +187,7 @@ func (w *walk) next() (rec journal.Record, ok bool, err error) {
 		default:
 			data, ok := f.data()
 			if ok {
-				w.take(len(line)+1, f.n)
+				w.take(len(line)+1, f.n, f.sum)
 				return journal.Record{Seq: f.n, Data: data}, true, nil
 			}
 			bad = "it has no data"
@@ -196,13 +197,13 @@ func (w *walk) next() (rec journal.Record, ok bool, err error) {
 	}
 }
 
-// take moves the cursor over the record seq, whose line has n bytes.
-func (w *walk) take(n int, seq int64) {
+// take moves the cursor over the record seq, whose line has n bytes and that checksum.
+func (w *walk) take(n int, seq int64, sum uint32) {
 	w.lo += n
 	w.cur.at = w.cur.off
 	w.cur.off += int64(n)
 	w.cur.line++
-	w.cur.seq = seq
+	w.cur.seq, w.cur.sum = seq, sum
 }
 
 // peek returns the line at the cursor without its newline. whole is false where there is none; partial tells whether there
@@ -248,7 +249,7 @@ func (w *walk) again() {
 
 // enterSuccessor moves a walk that stands at a seal into the next segment, or sets sealed where there is none.
 func (w *walk) enterSuccessor() error {
-	seg, err := openSegment(w.j.disk, w.j.team, w.j.dir, w.cur.seq+1)
+	seg, err := w.j.openSegment(w.cur.seq + 1)
 	if errors.Is(err, fs.ErrNotExist) {
 		w.sealed = true
 		return nil

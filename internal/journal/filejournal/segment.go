@@ -19,7 +19,7 @@ import (
 
 // header is the first line of a segment.
 type header struct {
-	Team  string `json:"team"`
+	Team  string `json:"team"`           // id of the journal
 	First int64  `json:"first"`          // first seq the segment answers for; its name
 	Hole  *Range `json:"hole,omitempty"` // starts at First; the segment's records come after it
 }
@@ -40,6 +40,7 @@ func (r Range) String() string {
 // segment is one open file of the history.
 type segment struct {
 	header
+	name  string // of the team
 	path  string
 	f     File
 	start int64 // where the line after the header begins
@@ -62,7 +63,7 @@ func (s *segment) origin() cursor {
 }
 
 func (s *segment) damage(line int, format string, args ...any) error {
-	return &journal.DamageError{Team: s.Team, Segment: s.path, Line: line, Reason: fmt.Sprintf(format, args...)}
+	return &journal.DamageError{Team: s.name, Segment: s.path, Line: line, Reason: fmt.Sprintf(format, args...)}
 }
 
 func (s *segment) size() (int64, error) {
@@ -99,15 +100,31 @@ func listSegments(d Disk, dir string) ([]int64, error) {
 	return firsts, nil
 }
 
+// openSegment opens a segment of this journal. One of another journal is damage: somebody put it there.
+func (j *Journal) openSegment(first int64) (*segment, error) {
+	s, err := openSegment(j.disk, j.team, j.dir, first)
+	if err == nil && j.id != "" && s.Team != j.id {
+		err = s.damage(1, "it is a segment of the journal %s, and this is %s", s.Team, j.id)
+		s.f.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 // openSegment opens a segment and reads its header. The file is opened for writing where it can be, because a handle that
 // reads today may append tomorrow, and for reading alone in a folder that cannot be written.
 func openSegment(d Disk, team, dir string, first int64) (*segment, error) {
 	path := filepath.Join(dir, segmentName(first))
 	f, err := openAny(d, path)
+	if notAFile(err) {
+		return nil, damagedFile(team, path, err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	s := &segment{header: header{Team: team, First: first}, path: path, f: f, refs: 1}
+	s := &segment{header: header{First: first}, name: team, path: path, f: f, refs: 1}
 	if err := s.readHeader(); err != nil {
 		f.Close()
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"cadre/internal/journal"
+	"cadre/internal/regularfile"
 )
 
 // savedSnapshot is what a handle knows of the newest snapshot: where in the history it stands.
@@ -29,6 +30,10 @@ type snapshotHead struct {
 	first int64 // the segment that has the record seq, or that begins after it
 	at    int64 // where in the segment the record begins, 0 where the segment begins after it
 	line  int64 // its line
+	// What binds it to one history. A snapshot of an older version says neither, and bound is false.
+	journal int64 // the checksum of the journal's id
+	record  int64 // that of the line of the record seq; 0 where it begins after a segment or a hole
+	bound   bool
 }
 
 func appendSnapshot(dst []byte, h snapshotHead, data []byte) []byte {
@@ -36,8 +41,13 @@ func appendSnapshot(dst []byte, h snapshotHead, data []byte) []byte {
 	rest = appendInt(rest, "segment", h.first)
 	rest = appendInt(rest, "at", h.at)
 	rest = appendInt(rest, "line", h.line)
+	rest = appendInt(rest, "journal", h.journal)
+	rest = appendInt(rest, "record", h.record)
 	return appendLine(dst, keySnapshot, version, rest, dataField, data)
 }
+
+// maxSnapshot is the most that is read of a snapshot, in bytes.
+const maxSnapshot = 8 << 30
 
 // headSize is more than the longest beginning of a state.json, up to its data.
 const headSize = 256
@@ -45,6 +55,9 @@ const headSize = 256
 // readSnapshot reads the line that is a whole state.json. bad says what is wrong with it, and newer is the version of one that this package does not know.
 func readSnapshot(d Disk, path string) (h snapshotHead, data string, newer int64, bad string, err error) {
 	f, err := d.Open(path, os.O_RDONLY)
+	if special, ok := errors.AsType[*regularfile.Error](err); ok && !special.Mode.IsDir() {
+		return h, "", 0, err.Error(), nil
+	}
 	if err != nil {
 		return h, "", 0, "", err
 	}
@@ -52,6 +65,9 @@ func readSnapshot(d Disk, path string) (h snapshotHead, data string, newer int64
 	size, err := f.Size()
 	if err != nil {
 		return h, "", 0, "", err
+	}
+	if size > maxSnapshot {
+		return h, "", 0, "it is larger than any snapshot", nil
 	}
 	var head [headSize]byte
 	n, err := pread(f, head[:], 0)
@@ -115,7 +131,33 @@ func parseSnapshotHead(rest string) (h snapshotHead, after string, ok bool) {
 			return h, "", false
 		}
 	}
-	return h, rest, true
+	if strings.HasPrefix(rest, dataOpen) {
+		return h, rest, true
+	}
+	var ok2 bool
+	h.journal, rest, ok = cutInt(rest, "journal")
+	h.record, rest, ok2 = cutInt(rest, "record")
+	h.bound = true
+	return h, rest, ok && ok2
+}
+
+// binding is what the snapshots of the journal with that id say of it.
+func binding(id string) int64 { return int64(crc32.Checksum([]byte(id), castagnoli)) }
+
+// foreign says why a snapshot is not one of this journal; "" where it is one, as far as its beginning tells.
+func (h snapshotHead) foreign(id string) string {
+	if h.bound && h.journal != binding(id) {
+		return "it is a snapshot of another team"
+	}
+	return ""
+}
+
+// another says why a snapshot is not one of this history, in which it stands at that place; "" where it is one.
+func (h snapshotHead) another(at cursor) string {
+	if h.record != 0 && at.sum != 0 && h.record != int64(at.sum) {
+		return fmt.Sprintf("it is the state after another record %d than the journal has", h.seq)
+	}
+	return ""
 }
 
 // Snapshot implements [journal.Journal].
@@ -129,6 +171,9 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	}
 	path := filepath.Join(j.root, snapshotName)
 	h, data, v, bad, err := readSnapshot(j.disk, path)
+	if notAFile(err) { // no snapshot can take its place
+		return journal.Snapshot{}, damagedFile(j.team, path, err)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		j.setSaved(savedSnapshot{})
 		return journal.Snapshot{}, nil
@@ -139,18 +184,52 @@ func (j *Journal) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	if v > 0 {
 		return journal.Snapshot{}, newer(path, v)
 	}
+	var place cursor
+	if bad == "" {
+		bad = h.foreign(j.id)
+	}
+	if bad == "" && !h.bound {
+		if essential, err := j.holed(); err != nil {
+			return journal.Snapshot{}, err
+		} else if !essential {
+			j.setSaved(savedSnapshot{bad: true})
+			return journal.Snapshot{}, nil
+		}
+	}
+	if bad == "" {
+		if place, err = j.find(h); err != nil {
+			return journal.Snapshot{}, err
+		}
+		bad = h.another(place)
+	}
 	if bad != "" {
 		j.report("%s: the snapshot is passed over, the history has everything: %s", path, bad)
 		j.setSaved(savedSnapshot{bad: true})
 		return journal.Snapshot{}, nil
 	}
-	place, err := j.find(h)
-	if err != nil {
-		return journal.Snapshot{}, err
-	}
 	j.remember(place)
 	j.setSaved(savedSnapshot{place: place, size: int64(len(data))})
 	return journal.Snapshot{Seq: h.seq, Data: data}, nil
+}
+
+// holed reports whether records are gone from the history, so that it cannot be read without a snapshot.
+func (j *Journal) holed() (bool, error) {
+	firsts, err := listSegments(j.disk, j.dir)
+	if err != nil {
+		return false, j.missing(err)
+	}
+	for _, first := range firsts {
+		seg, err := j.segment(first)
+		if err != nil {
+			return false, err
+		}
+		holed := seg.Hole != nil
+		j.release(seg)
+		if holed {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 func (j *Journal) setSaved(s savedSnapshot) {
@@ -206,7 +285,7 @@ func (j *Journal) segment(first int64) (*segment, error) {
 		return active, nil
 	}
 	j.mu.Unlock()
-	return openSegment(j.disk, j.team, j.dir, first)
+	return j.openSegment(first)
 }
 
 // walkTo returns a walk that stands right after the record seq.
@@ -278,7 +357,7 @@ func (j *Journal) readHead() (h snapshotHead, size int64, ok bool) {
 		return h, 0, false
 	}
 	h, _, ok = parseSnapshotHead(rest[9:])
-	return h, size, ok
+	return h, size, ok && h.bound && h.foreign(j.id) == ""
 }
 
 // SaveSnapshot implements [journal.Journal].
@@ -323,7 +402,7 @@ func (j *Journal) SaveSnapshot(ctx context.Context, take func() (int64, []byte))
 		}
 		data = b.Bytes()
 	}
-	h := snapshotHead{seq: seq, first: w.cur.first, at: w.cur.at, line: int64(w.cur.line)}
+	h := snapshotHead{seq: seq, first: w.cur.first, at: w.cur.at, line: int64(w.cur.line), journal: binding(j.id), record: int64(w.cur.sum)}
 	err = replaceFile(j.disk, j.root, snapshotName, func(out io.Writer) error {
 		_, err := out.Write(appendSnapshot(make([]byte, 0, len(data)+256), h, data))
 		return err

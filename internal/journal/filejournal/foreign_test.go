@@ -1,0 +1,238 @@
+package filejournal_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cadre/internal/journal"
+	"cadre/internal/journal/filejournal"
+)
+
+// createAs makes the journal with that id, of records that name it.
+func createAs(t *testing.T, id string, n int, opts filejournal.Options) string {
+	t.Helper()
+	var records [][]byte
+	for seq := 1; seq <= n; seq++ {
+		records = append(records, fmt.Appendf(nil, `{"of":%q,"n":%d}`, id, seq))
+	}
+	dir := filepath.Join(t.TempDir(), "team")
+	if err := filejournal.Create(dir, id, records, opts); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func saveSnapshot(t *testing.T, dir string, seq int64, data string) {
+	t.Helper()
+	j := open(t, dir, filejournal.Options{})
+	if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: seq, Data: data}.Taken); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func copyTo(t *testing.T, from, to string) {
+	t.Helper()
+	write(t, to, read(t, from))
+}
+
+// A snapshot is that of one history: another team's is passed over, and so is one of a history that has
+// other records, however it came there. The next one takes its place.
+func TestForeignSnapshot(t *testing.T) {
+	const at = 3
+	for name, foreign := range map[string]func(t *testing.T) string{
+		"of another team": func(t *testing.T) string {
+			other := createAs(t, "team-2", 5, filejournal.Options{})
+			saveSnapshot(t, other, at, `"theirs"`)
+			return other
+		},
+		"of a history that went another way": func(t *testing.T) string {
+			other := createAs(t, "team-1", 2, filejournal.Options{})
+			if _, err := appendTo(other, `{"n":"another 3"}`, filejournal.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			saveSnapshot(t, other, at, `"theirs"`)
+			return other
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := createAs(t, "team-1", 5, filejournal.Options{})
+			copyTo(t, filepath.Join(foreign(t), "state.json"), filepath.Join(dir, "state.json"))
+			var reports []string
+			j := open(t, dir, filejournal.Options{Report: func(what string) { reports = append(reports, what) }})
+			if s, err := j.Snapshot(t.Context()); err != nil || s.Seq != 0 {
+				t.Errorf("the snapshot is believed: %+v, %v", s, err)
+			}
+			if len(reports) != 1 || !strings.Contains(reports[0], "passed over") {
+				t.Errorf("reported: %q", reports)
+			}
+			if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: at, Data: `"ours"`}.Taken); err != nil {
+				t.Fatal(err)
+			}
+			if s, err := open(t, dir, filejournal.Options{}).Snapshot(t.Context()); err != nil || s.Seq != at || s.Data != `"ours"` {
+				t.Errorf("after the next save: %+v, %v", s, err)
+			}
+		})
+	}
+}
+
+// unbound takes what binds it off a snapshot, as versions before had it.
+func unbound(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "state.json")
+	parts := regexp.MustCompile(`^\{"cadre-state":1,"crc":"[0-9a-f]{8}"(.*),"journal":\d+,"record":\d+(,"data":.*)\}\n$`).FindStringSubmatch(string(read(t, path)))
+	if parts == nil {
+		t.Fatalf("not a snapshot as expected: %s", read(t, path))
+	}
+	write(t, path, filejournal.AppendLine(nil, "cadre-state", 1, []byte(parts[1]+parts[2])))
+}
+
+// A snapshot of an older version says of no history whose it is: it is used only where the history has a hole.
+func TestUnboundSnapshot(t *testing.T) {
+	dir := create(t, filejournal.Options{SegmentSize: 80}, numbered(9)...)
+	saveSnapshot(t, dir, 7, `"old"`)
+	unbound(t, dir)
+	if s, err := open(t, dir, filejournal.Options{}).Snapshot(t.Context()); err != nil || s.Seq != 0 {
+		t.Errorf("with the whole history: %+v, %v", s, err)
+	}
+	if h, err := filejournal.Check(dir); err != nil || len(h.Problems) != 0 {
+		t.Errorf("checked: %+v, %v", h, err)
+	}
+	spoil(t, dir, 5)
+	if m, err := filejournal.Mend(t.Context(), dir); err != nil || m.Hole == nil || m.Last != 9 {
+		t.Fatalf("mended: %+v, %v", m, err)
+	}
+	if s, err := open(t, dir, filejournal.Options{}).Snapshot(t.Context()); err != nil || s.Seq != 7 || s.Data != `"old"` {
+		t.Errorf("with a hole: %+v, %v", s, err)
+	}
+}
+
+// A segment of another journal is damage, which names the team by the name that a person knows, and mending sets it aside.
+func TestForeignSegment(t *testing.T) {
+	opts := filejournal.Options{SegmentSize: 80}
+	dir, other := createAs(t, "team-1", 9, opts), createAs(t, "team-2", 9, opts)
+	segments, err := filepath.Glob(filepath.Join(dir, "journal", "*.jsonl"))
+	if err != nil || len(segments) < 3 {
+		t.Fatalf("%d segments, %v", len(segments), err)
+	}
+	second := segments[1]
+	copyTo(t, filepath.Join(other, "journal", filepath.Base(second)), second)
+	var damage *journal.DamageError
+	records, err := readAll(dir, filejournal.Options{})
+	if !errors.As(err, &damage) || damage.Segment != second || damage.Team != "team" || !strings.Contains(err.Error(), "cadre fsck team") {
+		t.Errorf("read: %v", err)
+	}
+	for _, r := range records {
+		if !strings.Contains(r, "team-1") {
+			t.Errorf("the other's record was shown: %s", r)
+		}
+	}
+	if _, err := appendTo(dir, `0`, filejournal.Options{}); err != nil && !errors.As(err, &damage) {
+		t.Errorf("append: %v", err)
+	}
+	h, err := filejournal.Check(dir)
+	if err != nil || !slices.ContainsFunc(h.Problems, func(p filejournal.Problem) bool { return p.File == second }) || h.Team != "team" {
+		t.Errorf("checked: %+v, %v", h, err)
+	}
+	m, err := filejournal.Mend(t.Context(), dir)
+	if err != nil || m.Lost == nil || len(m.Aside) == 0 {
+		t.Errorf("mended: %+v, %v", m, err)
+	}
+	records, err = readAll(dir, filejournal.Options{})
+	if err != nil || len(records) == 0 {
+		t.Errorf("after that: %q, %v", records, err)
+	}
+	for _, r := range records {
+		if !strings.Contains(r, "team-1") {
+			t.Errorf("the other's record is in: %s", r)
+		}
+	}
+
+	// Where it is the only one, the journal is the other's, and says so.
+	whole := createAs(t, "team-1", 2, filejournal.Options{})
+	copyTo(t, segmentPath(createAs(t, "mate-1", 2, filejournal.Options{}), 1), segmentPath(whole, 1))
+	if id := open(t, whole, filejournal.Options{}).ID(); id != "mate-1" {
+		t.Errorf("the journal is that of %q", id)
+	}
+}
+
+// Whatever has come in the place of a file, nothing waits for it: it is damage, or a snapshot that is passed over; and
+// mending sets it aside and loses nothing that can be read.
+func TestSpecialFiles(t *testing.T) {
+	kinds := map[string]func(path string) error{
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"device":    func(path string) error { return os.Symlink("/dev/zero", path) },
+	}
+	for _, name := range []string{"journal/lock", "journal/durable", "journal/snapshot.lock", "journal/" + filejournal.SegmentName(1), "state.json"} {
+		for kind, put := range kinds {
+			t.Run(strings.ReplaceAll(name, "/", " ")+" is a "+kind, func(t *testing.T) {
+				t.Parallel()
+				dir := create(t, filejournal.Options{}, numbered(3)...)
+				saveSnapshot(t, dir, 2, `"two"`)
+				path := filepath.Join(dir, filepath.FromSlash(name))
+				if err := errors.Join(os.Remove(path), put(path)); err != nil {
+					t.Fatal(err)
+				}
+				done := background(func() { special(t, dir, path, kind) })
+				select {
+				case <-done:
+				case <-time.After(2 * time.Minute):
+					t.Fatal("something waits for it")
+				}
+			})
+		}
+	}
+}
+
+func background(do func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() { defer close(done); do() }()
+	return done
+}
+
+func special(t *testing.T, dir, path, kind string) {
+	snapshot, segment := filepath.Base(path) == "state.json", strings.HasSuffix(path, ".jsonl")
+	use := func() error {
+		j, err := filejournal.Open(dir, filejournal.Options{})
+		if err != nil {
+			return err
+		}
+		defer j.Close()
+		_, err = j.Snapshot(t.Context())
+		return err
+	}
+	var damage *journal.DamageError
+	if err := use(); snapshot && kind != "directory" {
+		if err != nil {
+			t.Errorf("the snapshot is not passed over: %v", err)
+		}
+	} else if !errors.As(err, &damage) || damage.Segment != path {
+		t.Errorf("opened: %v", err)
+	}
+	h, err := filejournal.Check(dir)
+	if err != nil || !slices.ContainsFunc(h.Problems, func(p filejournal.Problem) bool { return p.File == path }) {
+		t.Errorf("checked: %+v, %v", h, err)
+	}
+	m, err := filejournal.Mend(t.Context(), dir)
+	if err != nil || len(m.Aside) == 0 {
+		t.Errorf("mended: %+v, %v", m, err)
+	}
+	if h, err := filejournal.Check(dir); err != nil || len(h.Problems) != 0 {
+		t.Errorf("checked again: %+v, %v", h, err)
+	}
+	want := int64(4)
+	if segment {
+		want = m.Last + 1
+	}
+	if seq, err := appendTo(dir, `{"n":4}`, filejournal.Options{}); err != nil || seq != want {
+		t.Errorf("appended as %d, %v; want %d", seq, err, want)
+	}
+}
