@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"cadre/internal/coord"
 	"cadre/internal/desk"
+	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
 	"cadre/internal/team"
 )
@@ -28,13 +30,20 @@ type verdict struct {
 	Hole     string   `json:"hole,omitempty"` // records that are gone, their effect is not
 	Lost     string   `json:"lost,omitempty"` // records whose effect is gone
 	Aside    []string `json:"aside,omitempty"`
+	Rebuilt  int      `json:"rebuilt,omitempty"` // files of Claude Code's folders that did not show the team as it is
 }
 
 func (a *app) fsckCommand() *cobra.Command {
 	var mend bool
 	c := a.onTeam(0, &cobra.Command{
 		Use: "fsck [TEAM]", Short: "Check a team's files, and mend them",
-		Long: "Read everything of a team and say what is damaged, with file and line. It changes nothing unless --mend is given; then the\nteam is made usable again with as little loss as possible, it is said exactly what is lost, and the damaged files are set aside.\n\nExit status 0: all is well, or was mended. 2: there is damage.",
+		Long: `Read everything of a team and say what is damaged, with file and line. With --mend the team is made usable again with as little
+loss as possible, it is said exactly what is lost, and the damaged files are set aside. Without it nothing of the team is changed.
+
+Of a team that is whole, the roster and the tasks that Claude Code's folders show are compared with the team, and written again
+where they differ.
+
+Exit status 0: all is well, or was mended. 2: there is damage.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		ctx := c.Context()
 		dir, err := a.home.Folder(name)
@@ -83,6 +92,9 @@ func (a *app) examine(ctx context.Context, name, dir string) (verdict, error) {
 	}
 	if v.Healthy = len(v.Problems) == 0; v.Healthy {
 		j, _, err := a.home.Open(name, a.note)
+		if damage, ok := errors.AsType[*journal.DamageError](err); ok { // each file is whole, and they are another team's
+			return v, &team.Error{Code: team.Finished, Text: fmt.Sprintf("%s: %s, and there is nothing to mend; put the team's own files back, or move %s elsewhere and restore the team: cadre resume %s --from-git", damage.Segment, damage.Reason, dir, name)}
+		}
 		if err != nil {
 			return v, err
 		}
@@ -94,8 +106,19 @@ func (a *app) examine(ctx context.Context, name, dir string) (verdict, error) {
 		if len(h.Holes) == 0 {
 			v.compare(ctx, d)
 		}
+		if t := d.Team(); t.CheckOurs() == nil {
+			if v.Rebuilt, err = a.rebuild(ctx, d, j, dir); err != nil {
+				v.Notes = append(v.Notes, err.Error())
+			}
+		}
 	}
 	return v, nil
+}
+
+// rebuild puts right what Claude Code's folders show of the team, and returns how many files it took.
+func (a *app) rebuild(ctx context.Context, d *desk.Desk, j journal.Journal, dir string) (files int, err error) {
+	d.View(func(s *team.State) { files, err = a.projection(dir).Repair(ctx, j, s) })
+	return files, err
 }
 
 // compare builds the team from its whole history and holds the snapshot against it.
@@ -159,6 +182,9 @@ func (v verdict) write(w io.Writer) error {
 		}
 	case v.Healthy:
 		fmt.Fprintf(w, "%s is whole: %d records in %d segments, the snapshot at %d\n", v.Team, v.Last, v.Segments, v.Snapshot)
+		if v.Rebuilt > 0 {
+			fmt.Fprintf(w, "%s in Claude Code's folders did not show the team as it is; written again\n", plural(v.Rebuilt, "file"))
+		}
 	default:
 		fmt.Fprintf(w, "the history is whole up to record %d; to mend the team: cadre fsck %s --mend\n", v.Last, v.Team)
 	}

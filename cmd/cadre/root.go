@@ -133,8 +133,11 @@ func (a *app) open(ctx context.Context, name string, writing bool) (*desk.Desk, 
 func (a *app) note(text string) { fmt.Fprintln(a.err, "cadre: "+text) }
 
 func (a *app) projector(dir string) func(context.Context, desk.Journal, *team.State) error {
-	p := &claudefs.Projector{Claude: a.home.Claude, Mark: filepath.Join(dir, claudefs.MarkFile)}
-	return p.Project
+	return a.projection(dir).Project
+}
+
+func (a *app) projection(dir string) *claudefs.Projector {
+	return &claudefs.Projector{Claude: a.home.Claude, Mark: filepath.Join(dir, claudefs.MarkFile)}
 }
 
 // hooks runs the hooks of settings files. procs starts them; nil for a register made when one is needed.

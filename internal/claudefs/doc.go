@@ -40,6 +40,9 @@
 //   - The mark moves last. A process that is killed at any moment leaves files that are newer than the mark, and the
 //     next one writes them again.
 //   - The cost is that of what changed since the mark, not of the team. Everything is looked at only where the mark, the
-//     roster or the tasks folder is missing, or where reading the history since would cost more.
+//     roster or the tasks folder is missing, where reading the history since would cost more, or where somebody added a
+//     file to the tasks folder or removed one.
+//   - A file that somebody removed, replaced or added is put right by the next change. One that was altered in its place
+//     is put right by the next change of its task, and by [Projector.Repair].
 //   - Nothing is synced: after a loss of power a file may be empty or old. Removing the mark has everything made again.
 package claudefs

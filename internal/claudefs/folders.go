@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 )
 
@@ -20,6 +21,8 @@ type folders struct {
 	tasks  string // <claude>/tasks/<team>
 	own    string // part of the names of our passing files: another team of ours uses others
 	step   func(string)
+
+	changed int // files that were written or removed
 }
 
 const (
@@ -52,6 +55,15 @@ func (f *folders) intact() bool {
 		return missing(f.tasks)
 	}
 	return !missing(f.config()) && !missing(f.owner())
+}
+
+// tasksChanged is when a file was last added to or removed from tasks/<team>, in nanoseconds; 0 where it is missing.
+func (f *folders) tasksChanged() int64 {
+	info, err := os.Lstat(f.tasks)
+	if err != nil {
+		return 0
+	}
+	return info.ModTime().UnixNano()
 }
 
 func missing(path string) bool {
@@ -105,7 +117,7 @@ func (f *folders) tasksHolder() (holder, error) {
 	if h, err := folderHolder(f.tasks); h != ours {
 		return h, err
 	}
-	data, err := os.ReadFile(f.owner())
+	data, err := regularfile.Read(f.owner(), maxOwner)
 	if errors.Is(err, fs.ErrNotExist) {
 		entries, err := os.ReadDir(f.tasks)
 		if err != nil {
@@ -142,12 +154,18 @@ func folderHolder(path string) (holder, error) {
 	return ours, nil
 }
 
+// The most that is read of a file in Claude Code's folders, and of one that says whose a folder is, in bytes.
+const (
+	maxFile  = 64 << 20
+	maxOwner = 64 << 10
+)
+
 var errGarbled = errors.New("not the JSON of a team")
 
 // configOwner finds the key of ours in a config.json, nil where there is none. In our own files it is the first key, and the rest,
 // which may be megabytes of prompts, is not read.
 func configOwner(path string) (*Owner, error) {
-	f, err := os.Open(path)
+	f, err := regularfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -199,13 +217,15 @@ func (f *folders) put(path string, data []byte) error {
 	}
 	if err != nil {
 		os.Remove(passing)
+		return err
 	}
-	return err
+	f.changed++
+	return nil
 }
 
 // putChanged replaces a file unless it holds that already.
 func (f *folders) putChanged(path string, data []byte) error {
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
+	if old, err := regularfile.Read(path, maxFile); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
 	return f.put(path, data)
@@ -214,10 +234,14 @@ func (f *folders) putChanged(path string, data []byte) error {
 // drop removes a file that may be missing.
 func (f *folders) drop(path string) error {
 	f.at("remove " + filepath.Base(path))
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	err := os.Remove(path)
+	if err == nil {
+		f.changed++
 	}
-	return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // taskFiles returns the ids that have a file.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"cadre/internal/regularfile"
 )
 
 // mark says what was projected last.
@@ -17,6 +19,7 @@ type mark struct {
 	Version int    `json:"cadre-projection"`
 	Team    string `json:"team"`            // id; a mark of another team counts as none
 	Seq     int64  `json:"seq"`             // every file shows the state after this record, or a later one; 0 for none
+	Tasks   int64  `json:"tasks,omitempty"` // when a file came to or went from the tasks folder last, by us, in nanoseconds
 	State   string `json:"state,omitempty"` // "", foreign or removed
 }
 
@@ -34,7 +37,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // readMark reads the mark without its lock. A mark that is missing, torn, or of another version is none: then ok is false.
 func readMark(path string) (m mark, ok bool) {
-	f, err := os.Open(path)
+	f, err := regularfile.Open(path)
 	if err != nil {
 		return mark{}, false
 	}
@@ -64,7 +67,7 @@ type markLock struct{ f *os.File }
 // the error is fs.ErrNotExist when that is gone.
 func lockMark(ctx context.Context, path string) (*markLock, error) {
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		f, err := regularfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return nil, err
 		}

@@ -34,11 +34,26 @@ func (p *Projector) Project(ctx context.Context, j journal.Journal, s *team.Stat
 	if t.ID == "" || t.Observed != "" {
 		return nil
 	}
-	r := &run{Projector: p, ctx: ctx, journal: j, state: s, folders: foldersOf(p.Claude, t, p.step)}
-	if err := r.project(); err != nil {
-		return fmt.Errorf("Claude Code's folders do not show team %s as it is, which does the team itself no harm: %w", t.Name, err)
+	_, err := p.run(ctx, j, s, false)
+	return err
+}
+
+// Repair does what Project does, and compares every file with the state instead of only those that have to change: one
+// that somebody altered, removed or added is as it should be afterwards. It returns how many files were not.
+func (p *Projector) Repair(ctx context.Context, j journal.Journal, s *team.State) (files int, err error) {
+	if t := s.Team(); t.ID == "" || t.Observed != "" {
+		return 0, nil
 	}
-	return nil
+	return p.run(ctx, j, s, true)
+}
+
+func (p *Projector) run(ctx context.Context, j journal.Journal, s *team.State, whole bool) (files int, err error) {
+	t := s.Team()
+	r := &run{Projector: p, ctx: ctx, journal: j, state: s, whole: whole, folders: foldersOf(p.Claude, t, p.step)}
+	if err := r.project(); err != nil {
+		return r.changed, fmt.Errorf("Claude Code's folders do not show team %s as it is, which does the team itself no harm: %w", t.Name, err)
+	}
+	return r.changed, nil
 }
 
 // run is one call of Project.
@@ -48,6 +63,7 @@ type run struct {
 	ctx     context.Context
 	journal journal.Journal
 	state   *team.State
+	whole   bool // every file is to be compared
 }
 
 func (r *run) project() error {
@@ -95,7 +111,7 @@ func (r *run) project() error {
 		return err
 	}
 	r.at("mark")
-	return lock.write(mark{Team: r.team.ID, Seq: r.state.Seq()})
+	return lock.write(mark{Team: r.team.ID, Seq: r.state.Seq(), Tasks: r.tasksChanged()})
 }
 
 // done reports whether the mark says that there is nothing to do for this state.
@@ -106,7 +122,7 @@ func (r *run) done(m mark) (bool, error) {
 	case m.State == removed:
 		return true, nil
 	case m.Seq == r.state.Seq():
-		return r.intact(), nil
+		return !r.whole && m.Tasks == r.tasksChanged() && r.intact(), nil
 	case m.Seq > r.state.Seq():
 		// Somebody with a newer state was here, unless the history has no such record: then the mark is from another one.
 		for rec, err := range r.journal.Read(r.ctx, m.Seq-1) {
@@ -143,7 +159,7 @@ func (r *run) write(m mark, roster, tasks holder) error {
 		return r.writeConfig()
 	}
 	c := &changes{all: true}
-	if m.Seq > 0 && roster == ours && tasks == ours {
+	if !r.whole && m.Seq > 0 && m.Tasks == r.tasksChanged() && roster == ours && tasks == ours {
 		c = r.changesSince(m.Seq)
 		if err := r.ctx.Err(); err != nil {
 			return err
@@ -181,7 +197,7 @@ func (r *run) writeConfig() error {
 	if err != nil {
 		return err
 	}
-	return r.put(r.config(), data)
+	return r.putChanged(r.config(), data)
 }
 
 func (r *run) writeTask(id string, put func(path string, data []byte) error) error {

@@ -215,6 +215,14 @@ func TestRebuilt(t *testing.T) {
 			write(t, p.Claude+"/tasks/health/.cadre", "")
 			h.do(t, "lead", &team.ClaimTask{Task: "1"})
 		},
+		"a task removed": func(t *testing.T, p *Projector, _ *history) { remove(t, p.Claude+"/tasks/health/1.json") },
+		"a task added":   func(t *testing.T, p *Projector, _ *history) { write(t, p.Claude+"/tasks/health/9.json", "{}") },
+		"a task replaced": func(t *testing.T, p *Projector, _ *history) {
+			write(t, p.Claude+"/tasks/health/new", "{}")
+			if err := os.Rename(p.Claude+"/tasks/health/new", p.Claude+"/tasks/health/1.json"); err != nil {
+				t.Fatal(err)
+			}
+		},
 		"far behind": func(t *testing.T, p *Projector, h *history) {
 			for range 1100 {
 				h.do(t, "lead", &team.SendMessage{To: "alice", Body: "again"})
@@ -232,6 +240,30 @@ func TestRebuilt(t *testing.T) {
 				t.Errorf("the next projection took %d steps again", n)
 			}
 		})
+	}
+}
+
+// TestRepair: what was altered in its place is not seen by the next projection, and Repair puts it right and counts it.
+func TestRepair(t *testing.T) {
+	p, h := working(t)
+	for _, file := range []string{"tasks/health/1.json", "teams/health/config.json"} {
+		path := filepath.Join(p.Claude, file)
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path, append(data, ' '), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(p.Claude, "tasks/health/2.json")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{3, 0} {
+		if n, err := p.Repair(t.Context(), h.journal, h.state); n != want || err != nil {
+			t.Errorf("%d files were put right, %v; want %d", n, err, want)
+		}
+		same(t, p.Claude, h)
 	}
 }
 
