@@ -37,10 +37,10 @@ cross:
 race:
 	CGO_ENABLED=1 $(GO) test -race -short $$($(GO) list ./internal/... ./pkg/... | grep -Ev '/internal/(arch|observe|sim|team|teamfile)$$')
 
-# Every decoder of what agents write, a minute together: make fuzz FUZZ=10m for each.
+# What makes text harmless, and every decoder of what agents write, a minute together: make fuzz FUZZ=10m for each.
 FUZZ ?= 4s
 fuzz:
-	.ci/fuzz $(FUZZ) observe feed claudefs/native agent/claude agent/codex agent/acp agent/headless
+	.ci/fuzz $(FUZZ) sanitize observe feed claudefs/native agent/claude agent/codex agent/acp agent/headless
 
 short:
 	$(GO) test -short ./...

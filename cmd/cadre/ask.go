@@ -9,10 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
 	"cadre/internal/desk"
-	"cadre/internal/show"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -35,7 +33,8 @@ type typed struct {
 }
 
 type question struct {
-	text  string
+	text  string         // in one line
+	plan  sanitize.Block // that it is about
 	yes   team.Body
 	no    team.Body
 	waits func(s *team.State) bool // whether it is still one
@@ -43,7 +42,7 @@ type question struct {
 }
 
 func newAsker(a *app, p *progress) *asker {
-	return &asker{app: a, progress: p, terminal: !a.json && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())),
+	return &asker{app: a, progress: p, terminal: !a.json && atTerminal() && a.err.terminal(),
 		questions: make(chan question, 1024), lines: make(chan typed)}
 }
 
@@ -70,7 +69,7 @@ func (q *asker) saw(ctx context.Context, r *team.Record, d *desk.Desk) {
 			if answered[p.Request] || !asks {
 				continue
 			}
-			q.put(ctx, question{desk: d, text: fmt.Sprintf("%s asks to use %s: %s", p.Member, p.Tool, show.Clean(p.Input)),
+			q.put(ctx, question{desk: d, text: fmt.Sprintf("%s asks to use %s: %s", p.Member, p.Tool, p.Input),
 				yes: &team.AnswerPermission{Request: p.Request, Allow: true}, no: &team.AnswerPermission{Request: p.Request, Reason: "the user said no"},
 				waits: func(s *team.State) bool {
 					for _, open := range s.Permissions() {
@@ -84,7 +83,7 @@ func (q *asker) saw(ctx context.Context, r *team.Record, d *desk.Desk) {
 			if hosted {
 				continue // the lead decides
 			}
-			q.put(ctx, question{desk: d, text: fmt.Sprintf("%s plans:\n%s\n", e.Member, show.Text(e.Plan)),
+			q.put(ctx, question{desk: d, text: e.Member + " plans:", plan: sanitize.Block(e.Plan),
 				yes: &team.AnswerPlan{Request: e.Request, Approved: true}, no: &team.AnswerPlan{Request: e.Request, Feedback: "The user said no."},
 				waits: func(s *team.State) bool {
 					m, _ := s.Member(e.Member)
@@ -149,7 +148,11 @@ func (q *asker) pose(ctx context.Context, one question) bool {
 			}
 		}
 	}()
-	q.progress.line("? " + one.text + " [y/N]")
+	if one.plan != "" {
+		q.progress.printf("? %s\n%s\n? [y/N]", one.text, one.plan)
+	} else {
+		q.progress.printf("? %s [y/N]", one.text)
+	}
 	shown := time.Now()
 	var line typed
 	for line.at.Before(shown) {
@@ -160,7 +163,7 @@ func (q *asker) pose(ctx context.Context, one question) bool {
 				return false
 			}
 		case <-moot:
-			q.progress.line("? settled meanwhile")
+			q.progress.printf("? settled meanwhile")
 			return ctx.Err() == nil
 		case <-ctx.Done():
 			return false

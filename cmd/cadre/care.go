@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -17,6 +15,7 @@ import (
 	"cadre/internal/agent/drivers"
 	"cadre/internal/hook"
 	"cadre/internal/proc"
+	"cadre/internal/sanitize"
 	"cadre/internal/show"
 	"cadre/internal/team"
 )
@@ -78,10 +77,10 @@ func (a *app) trustCommand() *cobra.Command {
 			if err := trust.Record(config, time.Now()); err != nil {
 				return err
 			}
-			return a.print(map[string]any{"dir": config.Dir, "trusted": true, "hooks": own}, func(w io.Writer) error {
-				fmt.Fprintf(w, "these hooks of %s run from now on:\n", config.Dir)
+			return a.print(map[string]any{"dir": config.Dir, "trusted": true, "hooks": own}, func(w *sanitize.Writer) error {
+				w.Printf("these hooks of %s run from now on:\n", config.Dir)
 				for _, h := range own {
-					fmt.Fprintln(w, "  "+show.Clean(h))
+					w.Printf("  %s\n", h)
 				}
 				return nil
 			})
@@ -107,7 +106,7 @@ func (a *app) listTrusted(trust hook.Trust) error {
 	for _, e := range entries {
 		all = append(all, project(e))
 	}
-	return a.print(all, func(w io.Writer) error {
+	return a.print(all, func(w *sanitize.Writer) error {
 		var t show.Table
 		for _, p := range all {
 			t.Row(p.Dir, p.Recorded.Format(time.DateTime))
@@ -135,7 +134,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			for _, c := range checks {
 				healthy = healthy && (c.OK || !c.Needed)
 			}
-			err := a.print(checks, func(w io.Writer) error {
+			err := a.print(checks, func(w *sanitize.Writer) error {
 				var t show.Table
 				for _, c := range checks {
 					mark := "ok"

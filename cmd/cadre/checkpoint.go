@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/proc"
+	"cadre/internal/sanitize"
 	"cadre/internal/show"
 	"cadre/internal/team"
 )
@@ -44,7 +44,7 @@ func (a *app) checkpointCommand() *cobra.Command {
 			a.note(made.Notice)
 		}
 		value := map[string]any{"team": made.Team, "seq": made.Seq, "at": made.At, "commit": made.Commit, "place": made.Place, "written": made.Written}
-		return a.print(value, func(w io.Writer) error {
+		return a.print(value, func(w *sanitize.Writer) error {
 			if !made.Written {
 				return said("the last checkpoint has everything: %s, %d records%s", made.Place, made.Seq, prefix(", commit ", made.Commit))(w)
 			}
@@ -128,7 +128,7 @@ func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpo
 	if a.json {
 		return found, nil
 	}
-	return found, said("team %s is restored from %s: %d records, made %s; it works in %s", name, found.Place, found.Seq, show.Ago(desk.Now(), found.At), d.Team().Dir)(a.out)
+	return found, said("team %s is restored from %s: %d records, made %s; it works in %s", name, found.Place, found.Seq, show.Ago(desk.Now(), found.At), d.Team().Dir)(a.out.Writer)
 }
 
 // below reports whether the directory is in the folder, or is it; links are followed.

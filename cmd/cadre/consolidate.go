@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"cadre/internal/consolidate"
 	"cadre/internal/desk"
+	"cadre/internal/sanitize"
 	"cadre/internal/show"
 	"cadre/internal/team"
 )
@@ -81,11 +81,11 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 	o.Beside = func(ctx context.Context) ([]string, error) { return a.beside(ctx, d.Team()) }
 	o.Desk, o.Dir, o.Log, o.Except = d, dir, a.note, []string{a.home.Root, a.home.Claude}
 	if !a.json {
-		o.Checking = func(check string) { fmt.Fprintln(a.out, show.Clean("▸ check "+check)) }
+		o.Checking = func(check string) { a.out.Printf("▸ check %s\n", check) }
 		o.Saw = func(r *team.Record) {
 			for _, e := range r.Events {
 				if line := gateLine(e); line != "" {
-					fmt.Fprintln(a.out, show.Clean(line))
+					a.out.Printf("%s\n", line)
 				}
 			}
 		}
@@ -99,12 +99,12 @@ func (a *app) consolidate(ctx context.Context, name string, o consolidate.Option
 		staged := []string{}
 		o.Staged = func(changes []string) {
 			if staged = changes; !a.json {
-				fmt.Fprint(a.out, listed(changes))
+				a.list(changes)
 			}
 		}
 		r, err := consolidate.Run(ctx, o)
 		if failed, ok := errors.AsType[*consolidate.FailedCheck](err); ok && failed.Output != "" {
-			fmt.Fprintln(a.err, strings.TrimRight(show.Text(failed.Output), "\n"))
+			a.err.Printf("%s\n", sanitize.Block(failed.Output))
 		}
 		if err != nil {
 			return err
@@ -113,24 +113,22 @@ func (a *app) consolidate(ctx context.Context, name string, o consolidate.Option
 			*consolidate.Record
 			Staged []string `json:"staged"`
 		}{r, staged}
-		return a.print(value, func(w io.Writer) error { return writeSealed(w, r) })
+		return a.print(value, func(w *sanitize.Writer) error { return writeSealed(w, r) })
 	})
 }
 
 // mostListed is how many paths a person is shown.
 const mostListed = 20
 
-// listed are the changes, a line each.
-func listed(changes []string) string {
-	var b strings.Builder
+// list prints the changes, a line each.
+func (a *app) list(changes []string) {
 	for i, one := range changes {
 		if i == mostListed && len(changes) > mostListed+1 {
-			fmt.Fprintf(&b, "    and %d more\n", len(changes)-i)
+			a.out.Printf("    and %d more\n", len(changes)-i)
 			break
 		}
-		fmt.Fprintf(&b, "    %s\n", show.Clean(one))
+		a.out.Printf("    %s\n", one)
 	}
-	return b.String()
 }
 
 // beside are the other teams whose work in the same work tree may be taken for that of the team.
@@ -190,7 +188,7 @@ func gateLine(e team.Event) string {
 }
 
 // writeSealed writes the record of a team that was consolidated.
-func writeSealed(w io.Writer, r *consolidate.Record) error {
+func writeSealed(w *sanitize.Writer, r *consolidate.Record) error {
 	what := "nothing was to be committed"
 	if r.Commit != "" {
 		what = fmt.Sprintf("commit %.12s, %s", r.Commit, plural(int(r.Files), "file"))
@@ -203,8 +201,7 @@ func writeSealed(w io.Writer, r *consolidate.Record) error {
 	if len(checks) > 0 {
 		passed = "; checks: " + strings.Join(checks, ", ")
 	}
-	_, err := fmt.Fprintln(w, show.Clean(fmt.Sprintf("team %s is complete: %s; %s by %s%s", r.Name, what, plural(len(r.Tasks), "task"), plural(len(r.Members), "member"), passed)))
-	return err
+	return w.Printf("team %s is complete: %s; %s by %s%s\n", r.Name, what, plural(len(r.Tasks), "task"), plural(len(r.Members), "member"), passed)
 }
 
 // reached says how far a consolidation that was not finished has come.
@@ -238,7 +235,7 @@ func reached(t team.Team) []string {
 }
 
 // writeRecord writes what the record of the team says, and whether the history is the one that it was made of.
-func (a *app) writeRecord(ctx context.Context, w io.Writer, d *desk.Desk, dir string) error {
+func (a *app) writeRecord(ctx context.Context, w *sanitize.Writer, d *desk.Desk, dir string) error {
 	r, err := consolidate.Sealed(dir)
 	if r == nil || err != nil {
 		return err
@@ -247,12 +244,12 @@ func (a *app) writeRecord(ctx context.Context, w io.Writer, d *desk.Desk, dir st
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
+	w.Printf("\n")
 	if err := writeSealed(w, r); err != nil {
 		return err
 	}
 	if !holds {
-		_, err = fmt.Fprintf(w, "! the history is not the one that %s was written of\n", filepath.Join(dir, consolidate.RecordFile))
+		err = w.Printf("! the history is not the one that %s was written of\n", filepath.Join(dir, consolidate.RecordFile))
 	}
 	return err
 }

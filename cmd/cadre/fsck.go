@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"cadre/internal/desk"
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -161,32 +161,32 @@ func mendTeam(ctx context.Context, dir string, v *verdict) error {
 	return nil
 }
 
-func (v verdict) write(w io.Writer) error {
+func (v verdict) write(w *sanitize.Writer) error {
 	for _, p := range v.Problems {
-		fmt.Fprintln(w, "damaged: "+p)
+		w.Printf("damaged: %s\n", p)
 	}
 	for _, n := range v.Notes {
-		fmt.Fprintln(w, "note: "+n)
+		w.Printf("note: %s\n", n)
 	}
 	switch {
 	case v.Mended:
-		fmt.Fprintf(w, "mended: the team goes on after record %d\n", v.Last)
+		w.Printf("mended: the team goes on after record %d\n", v.Last)
 		if v.Hole != "" {
-			fmt.Fprintf(w, "  the records %s are gone from the history; what they did is kept\n", v.Hole)
+			w.Printf("  the records %s are gone from the history; what they did is kept\n", v.Hole)
 		}
 		if v.Lost != "" {
-			fmt.Fprintf(w, "  LOST: the records %s and what they did\n", v.Lost)
+			w.Printf("  LOST: the records %s and what they did\n", v.Lost)
 		}
 		for _, path := range v.Aside {
-			fmt.Fprintln(w, "  set aside: "+path)
+			w.Printf("  set aside: %s\n", path)
 		}
 	case v.Healthy:
-		fmt.Fprintf(w, "%s is whole: %d records in %d segments, the snapshot at %d\n", v.Team, v.Last, v.Segments, v.Snapshot)
+		w.Printf("%s is whole: %d records in %d segments, the snapshot at %d\n", v.Team, v.Last, v.Segments, v.Snapshot)
 		if v.Rebuilt > 0 {
-			fmt.Fprintf(w, "%s in Claude Code's folders did not show the team as it is; written again\n", plural(v.Rebuilt, "file"))
+			w.Printf("%s in Claude Code's folders did not show the team as it is; written again\n", plural(v.Rebuilt, "file"))
 		}
 	default:
-		fmt.Fprintf(w, "the history is whole up to record %d; to mend the team: cadre fsck %s --mend\n", v.Last, v.Team)
+		w.Printf("the history is whole up to record %d; to mend the team: cadre fsck %s --mend\n", v.Last, v.Team)
 	}
 	return nil
 }

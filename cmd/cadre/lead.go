@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/desk"
-	"cadre/internal/show"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -83,9 +82,8 @@ func (a *app) showPlan(ctx context.Context, name, request string) error {
 	if found == nil {
 		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no plan %q waits for an answer; cadre status %s shows those that do", request, name)}
 	}
-	return a.print(map[string]any{"member": found.Name, "request": request, "plan": found.Plan.Text}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "plan of %s:\n\n%s\n", found.Name, show.Text(found.Plan.Text))
-		return err
+	return a.print(map[string]any{"member": found.Name, "request": request, "plan": found.Plan.Text}, func(w *sanitize.Writer) error {
+		return w.Printf("plan of %s:\n\n%s\n", found.Name, sanitize.Block(found.Plan.Text))
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"cadre/internal/desk"
 	"cadre/internal/feed"
 	"cadre/internal/leader"
+	"cadre/internal/sanitize"
 	"cadre/internal/show"
 	"cadre/internal/team"
 )
@@ -105,7 +105,7 @@ func (a *app) lsCommand() *cobra.Command {
 				d.View(func(s *team.State) { all = append(all, a.summarize(s, dir)) })
 				d.Close()
 			}
-			err = a.print(all, func(w io.Writer) error {
+			err = a.print(all, func(w *sanitize.Writer) error {
 				if len(all) == 0 && damaged == nil {
 					return said("There is no team. Create one: cadre create NAME, or run a team file: cadre run FILE")(w)
 				}
@@ -159,7 +159,7 @@ type standing struct {
 	spent []team.Task       // those that used something
 }
 
-func (s standing) write(w io.Writer) error {
+func (s standing) write(w *sanitize.Writer) error {
 	s.writeHead(w)
 	var t show.Table
 	t.Row("MEMBER", "AGENT", "ROLE", "STATUS", "MAIL", "TOKENS", "COST", "CONTEXT", "WORKS ON")
@@ -176,32 +176,32 @@ func (s standing) write(w io.Writer) error {
 }
 
 // writeHead writes what is to be said of the team as a whole.
-func (s standing) writeHead(w io.Writer) {
+func (s standing) writeHead(w *sanitize.Writer) {
 	o := s.overview
 	if o.Session {
-		fmt.Fprintf(w, "%s is a session of %s that is %s\n", o.Name, show.Clean(o.Observed), observedNow(o))
+		w.Printf("%s is a session of %s that is %s\n", o.Name, o.Observed, observedNow(o))
 	} else {
-		fmt.Fprintf(w, "%s is %s: %s tasks done (%d in progress, %d pending)\n", o.Name, o.Status, o.progress(), o.Tasks["in_progress"], o.Tasks["pending"])
+		w.Printf("%s is %s: %s tasks done (%d in progress, %d pending)\n", o.Name, o.Status, o.progress(), o.Tasks["in_progress"], o.Tasks["pending"])
 	}
 	if o.Goal != "" {
-		fmt.Fprintln(w, "goal: "+show.Clean(o.Goal))
+		w.Printf("goal: %s\n", o.Goal)
 	}
-	fmt.Fprintf(w, "%slast change %s", where(o.Dir), show.Ago(desk.Now(), o.UpdatedAt))
+	w.Printf("%slast change %s", where(o.Dir), show.Ago(desk.Now(), o.UpdatedAt))
 	if o.Usage.Tokens() > 0 {
-		fmt.Fprintf(w, ", %d tokens%s", o.Usage.Tokens(), prefix(", ", cost(o.Usage)))
+		w.Printf(", %d tokens%s", o.Usage.Tokens(), prefix(", ", cost(o.Usage)))
 	}
 	if o.Exhausted != "" {
-		fmt.Fprintf(w, "; the budget is spent: %s; to give it more: cadre budget %s", o.Exhausted, o.Name)
+		w.Printf("; the budget is spent: %s; to give it more: cadre budget %s", o.Exhausted, o.Name)
 	}
 	switch {
 	case o.Observed != "" && !o.Session:
-		fmt.Fprintf(w, "\nit is the team %s of somebody else, who is %s", show.Clean(o.Observed), observedNow(o))
+		w.Printf("\nit is the team %s of somebody else, who is %s", o.Observed, observedNow(o))
 	case o.Dormant:
-		fmt.Fprintf(w, "\nno process of it lives at the moment; to go on: cadre resume %s", o.Name)
+		w.Printf("\nno process of it lives at the moment; to go on: cadre resume %s", o.Name)
 	case !o.Hosted && o.Status == team.TeamActive && hasSessions(s.Members):
-		fmt.Fprintf(w, "\nno process runs its sessions at the moment; to go on: cadre run FILE, or cadre host %s", o.Name)
+		w.Printf("\nno process runs its sessions at the moment; to go on: cadre run FILE, or cadre host %s", o.Name)
 	}
-	fmt.Fprint(w, "\n\n")
+	w.Printf("\n\n")
 }
 
 func where(dir string) string {
@@ -217,21 +217,21 @@ func observedNow(o overview) string {
 	}
 	how := "..."
 	if o.Session {
-		how = "--agent " + show.Clean(o.Observed) + " ..."
+		how = "--agent " + o.Observed + " ..."
 	}
 	return "not observed at the moment; to go on: cadre observe " + how + " --as-team " + o.Name
 }
 
 // writeWaiting lists what waits for an answer, and how to give it.
-func writeWaiting(w io.Writer, name string, members []team.Member, permissions []team.Permission) error {
+func writeWaiting(w *sanitize.Writer, name string, members []team.Member, permissions []team.Permission) error {
 	for _, p := range permissions {
-		if _, err := fmt.Fprintf(w, "\n%s asks to use %s: %s\n  cadre permit %s %s, or with --deny\n", p.Member, show.Clean(p.Tool), show.Clean(p.Input), name, p.Request); err != nil {
+		if err := w.Printf("\n%s asks to use %s: %s\n  cadre permit %s %s, or with --deny\n", p.Member, p.Tool, p.Input, name, p.Request); err != nil {
 			return err
 		}
 	}
 	for _, m := range members {
 		if m.Plan.State == "submitted" && m.Status.Running() {
-			if _, err := fmt.Fprintf(w, "\n%s waits for the approval of its plan\n  cadre plan %s %s\n", m.Name, name, m.Plan.Request); err != nil {
+			if err := w.Printf("\n%s waits for the approval of its plan\n  cadre plan %s %s\n", m.Name, name, m.Plan.Request); err != nil {
 				return err
 			}
 		}
@@ -243,12 +243,12 @@ func writeWaiting(w io.Writer, name string, members []team.Member, permissions [
 const mostSpent = 20
 
 // writeSpent lists what tasks used, the last ones where there are many.
-func writeSpent(w io.Writer, name string, tasks []team.Task) error {
+func writeSpent(w *sanitize.Writer, name string, tasks []team.Task) error {
 	if len(tasks) == 0 {
 		return nil
 	}
 	more := len(tasks) - mostSpent
-	fmt.Fprintln(w)
+	w.Printf("\n")
 	t := show.NewTable(min(len(tasks), mostSpent)+1, "TASK", "STATUS", "TOKENS", "COST", "SUBJECT")
 	for _, task := range tasks[max(0, more):] {
 		t.Row(task.ID, show.TaskState(task), tokens(task.Usage), cost(task.Usage), task.Subject)
@@ -256,8 +256,7 @@ func writeSpent(w io.Writer, name string, tasks []team.Task) error {
 	if err := t.Write(w); err != nil || more <= 0 {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "and %d before them: cadre task list %s\n", more, name)
-	return err
+	return w.Printf("and %d before them: cadre task list %s\n", more, name)
 }
 
 func tokens(u team.Usage) string {
@@ -304,7 +303,7 @@ func (a *app) logCommand() *cobra.Command {
 			records, between = d.Watch(ctx, after), ""
 		}
 		if a.json && !follow {
-			io.WriteString(a.out, "[")
+			a.out.Printf("[")
 		}
 		first := true
 		for r, err := range records {
@@ -328,7 +327,7 @@ func (a *app) logCommand() *cobra.Command {
 			}
 		}
 		if a.json && !follow {
-			io.WriteString(a.out, "]\n")
+			a.out.Printf("]\n")
 		}
 		return nil
 	})
@@ -342,26 +341,27 @@ func ended(t team.Team) bool {
 }
 
 func (a *app) printRecord(r *team.Record, first bool, between string) error {
-	if a.json {
-		out, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		if between == "" {
-			out = append(out, '\n')
-		} else if !first {
-			out = append([]byte(between), out...)
-		}
-		_, err = a.out.Write(out)
+	if !a.json {
+		return writeRecord(a.out.Writer, r)
+	}
+	if between == "" {
+		return a.out.Value(r)
+	}
+	out, err := json.Marshal(r)
+	if err != nil {
 		return err
 	}
-	return writeRecord(a.out, r)
+	if !first {
+		out = append([]byte(between), out...)
+	}
+	_, err = a.out.JSON().Write(out)
+	return err
 }
 
 // writeRecord writes a record for people: a line for each thing that happened.
-func writeRecord(w io.Writer, r *team.Record) error {
+func writeRecord(w *sanitize.Writer, r *team.Record) error {
 	for _, line := range show.Lines(r) {
-		if _, err := fmt.Fprintf(w, "%6d  %s  %s\n", r.Seq, time.UnixMilli(int64(r.At)).Format("2006-01-02 15:04:05"), line); err != nil {
+		if err := w.Printf("%6d  %s  %s\n", r.Seq, time.UnixMilli(int64(r.At)).Format("2006-01-02 15:04:05"), line); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/desk"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -209,7 +210,7 @@ func messagesIn(r *team.Record, want func(int64) bool) []team.Message {
 }
 
 func (a *app) printMail(mail []team.Message) error {
-	return a.print(mail, func(w io.Writer) error {
+	return a.print(mail, func(w *sanitize.Writer) error {
 		if len(mail) == 0 {
 			return said("no new messages")(w)
 		}
@@ -222,15 +223,10 @@ func (a *app) printMail(mail []team.Message) error {
 			if m.Type != team.TypeMessage {
 				kind = " (" + strings.ReplaceAll(m.Type, "_", " ") + prefix(", ", m.Ref) + ")"
 			}
-			if _, err := fmt.Fprintf(w, "#%d from %s%s:\n%s\n\n", m.Seq, from, kind, indent(m.Body)); err != nil {
+			if err := w.Printf("#%d from %s%s:\n%s\n\n", m.Seq, from, kind, sanitize.Block(m.Body)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-// indent sets a text off, so that it cannot pass for one of our lines.
-func indent(s string) string {
-	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
 }

@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -47,14 +46,16 @@ func main() {
 func stays() { debug.SetGCPercent(100) }
 
 func execute(ctx context.Context, args []string) int {
-	root := newRoot(ctx)
+	a := newApp()
+	defer a.close()
+	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return done
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintln(os.Stderr, "cadre: "+text)
+		a.note(text)
 	}
 	return status(err)
 }

@@ -41,7 +41,7 @@ A team that does not exist is created, with this session as its lead. Every resu
 		RunE: func(c *cobra.Command, _ []string) error {
 			stays()
 			if socket != "" {
-				return acp.Relay(c.Context(), socket, os.Stdin, os.Stdout)
+				return acp.Relay(c.Context(), socket, os.Stdin, protocol())
 			}
 			return a.serveTools(c.Context(), name, as)
 		},
@@ -57,7 +57,7 @@ func (a *app) geminiHookCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "gemini-hook SOCKET", Hidden: true, Args: exactly(1), Short: "Give a working Gemini CLI its mail before it asks its model",
 		RunE: func(c *cobra.Command, args []string) error {
-			return acp.Hook(c.Context(), args[0], os.Stdin, os.Stdout)
+			return acp.Hook(c.Context(), args[0], os.Stdin, protocol())
 		},
 	}
 }
@@ -134,7 +134,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			}
 			return a.home.Remove(dir)
 		}})
-	err = mcpserver.Stdio(ctx, tools, os.Stdin, os.Stdout, mcpserver.Options{Name: agent.ToolServerName, Version: version})
+	err = mcpserver.Stdio(ctx, tools, os.Stdin, protocol(), mcpserver.Options{Name: agent.ToolServerName, Version: version})
 	if cause := context.Cause(ctx); errors.Is(cause, leader.ErrTakenOver) {
 		return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("%v; this one acts no more in team %s", cause, name)}
 	}

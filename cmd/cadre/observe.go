@@ -15,11 +15,11 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"cadre/internal/desk"
 	"cadre/internal/feed"
 	"cadre/internal/observe"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -113,8 +113,12 @@ func (o *observation) run(ctx context.Context, args []string) error {
 		return err
 	}
 	signal.Ignore(syscall.SIGPIPE) // who reads no more is told by an error, and what is kept is kept first
-	o.to = bufio.NewWriterSize(o.out, 64<<10)
-	terminal := isTerminal(o.out) && !o.json && !o.state && !o.pass
+	to := o.out.JSON()
+	if o.pass {
+		to = protocol()
+	}
+	o.to = bufio.NewWriterSize(to, 64<<10)
+	terminal := o.out.terminal() && !o.json && !o.state && !o.pass
 	o.follow = o.follow || terminal || o.claudeTeam != "" && !o.state
 	if o.claudeTeam != "" && o.asTeam == "" && !o.state {
 		o.asTeam = o.claudeTeam
@@ -144,7 +148,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if terminal {
-		o.board = openScreen(o.out.(*os.File), o.observed(), func(see func(*team.State)) {
+		o.board = openScreen(o.out, o.observed(), func(see func(*team.State)) {
 			w.View(func(seen feed.Observer) { see(seen.Team()) })
 		})
 	}
@@ -166,11 +170,6 @@ func quiet(err error) error {
 	return err
 }
 
-func isTerminal(out any) bool {
-	f, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // check refuses what does not go together.
 func (o *observation) check(args *[]string) error {
 	stdin := 0
@@ -190,7 +189,7 @@ func (o *observation) check(args *[]string) error {
 		return usage{errors.New("--sdk-url is for Claude Code, and --agent for agents without teams")}
 	case o.sdkURL != "": // standard input is a consumer's, or nobody's
 	case len(*args) == 0 && o.transcripts == "" && len(o.members) == 0 && o.claudeTeam == "":
-		if term.IsTerminal(int(os.Stdin.Fd())) {
+		if atTerminal() {
 			return usage{errors.New("say what to observe: a file, - for standard input, --transcripts FOLDER or --claude-team TEAM; see: cadre observe --help")}
 		}
 		*args = []string{"-"}
@@ -297,7 +296,7 @@ func (o *observation) look(_ *team.State, seen observe.Seen) error {
 			to = o.err
 		}
 		for _, r := range seen.Records {
-			if err := writeRecord(to, r); err != nil {
+			if err := writeRecord(to.Writer, r); err != nil {
 				return err
 			}
 		}
@@ -320,7 +319,7 @@ func (o *observation) events(seen observe.Seen) error {
 	var lines [][]byte
 	add := func(v any) error {
 		line, err := json.Marshal(v)
-		lines = append(lines, append(line, '\n'))
+		lines = append(lines, append(sanitize.JSON(line), '\n'))
 		return err
 	}
 	if o.messages {
@@ -386,12 +385,7 @@ func (o *observation) conclude(w *feed.Watch) error {
 	if !o.state {
 		return nil
 	}
-	out, err := json.Marshal(state)
-	if err != nil {
-		return err
-	}
-	_, err = o.out.Write(append(out, '\n'))
-	return err
+	return o.out.Value(state)
 }
 
 // count tells what was odd.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/resume"
+	"cadre/internal/sanitize"
 	"cadre/internal/show"
 	"cadre/internal/team"
 )
@@ -43,7 +43,7 @@ func (a *app) reviewCommand() *cobra.Command {
 		if value.Record, err = consolidate.Sealed(d.dir); err != nil {
 			return err
 		}
-		return a.print(value, func(w io.Writer) error {
+		return a.print(value, func(w *sanitize.Writer) error {
 			if err := writeReview(w, found, tasks); err != nil {
 				return err
 			}
@@ -52,15 +52,15 @@ func (a *app) reviewCommand() *cobra.Command {
 	})
 }
 
-func writeReview(w io.Writer, e *resume.Examination, tasks []team.Task) error {
+func writeReview(w *sanitize.Writer, e *resume.Examination, tasks []team.Task) error {
 	if err := writeExamination(w, e); err != nil {
 		return err
 	}
 	if e.Team.LastWords != "" {
-		fmt.Fprintf(w, "\n%s\n", show.Text(e.Team.LastWords))
+		w.Printf("\n%s\n", sanitize.Block(e.Team.LastWords))
 	}
 	if len(tasks) > 0 {
-		fmt.Fprintln(w)
+		w.Printf("\n")
 		table := show.NewTable(len(tasks)+1, "TASK", "STATUS", "BY", "SUBJECT", "RESULT")
 		for _, t := range tasks {
 			result := t.Result
@@ -74,7 +74,7 @@ func writeReview(w io.Writer, e *resume.Examination, tasks []team.Task) error {
 		}
 	}
 	if e.Team.Report != "" {
-		fmt.Fprintf(w, "\nreport: %s\n", e.Team.Report)
+		w.Printf("\nreport: %s\n", e.Team.Report)
 	}
 	return nil
 }
@@ -253,7 +253,7 @@ func (a *app) factsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(found.Facts, func(w io.Writer) error {
+		return a.print(found.Facts, func(w *sanitize.Writer) error {
 			if len(found.Facts) == 0 {
 				return said("team %s relies on no files; to name one: cadre facts %s --add NAME=PATH", name, name)(w)
 			}

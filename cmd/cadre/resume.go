@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"cadre/internal/leader"
 	"cadre/internal/proc"
 	"cadre/internal/resume"
+	"cadre/internal/sanitize"
 	"cadre/internal/show"
 	"cadre/internal/team"
 	"cadre/internal/teamfile"
@@ -91,7 +91,7 @@ func (a *app) resume(ctx context.Context, name string, takeOver bool, restored *
 		all := slices.Concat(restored.Messages, found.Mail)
 		found.Mail = all[max(0, len(all)-10):]
 	}
-	if err := a.print(found, func(w io.Writer) error { return writeExamination(w, found) }); err != nil {
+	if err := a.print(found, func(w *sanitize.Writer) error { return writeExamination(w, found) }); err != nil {
 		return err
 	}
 	if t.Consolidation.Open() { // it is all that is left to be done
@@ -104,7 +104,7 @@ func (a *app) resume(ctx context.Context, name string, takeOver bool, restored *
 		if err := rehost(ctx, d, dir); err != nil || a.json {
 			return err
 		}
-		return said("session %s goes on leading team %s, and its teammates run again", t.LeadSession, name)(a.out)
+		return said("session %s goes on leading team %s, and its teammates run again", t.LeadSession, name)(a.out.Writer)
 	}
 	lock, err := a.takeLead(ctx, d, dir, found, takeOver)
 	if err != nil {
@@ -228,7 +228,7 @@ func (a *app) resumeByHand(ctx context.Context, d *desk.Desk, dir string) error 
 	if err := rehost(ctx, d, dir); err != nil || a.json {
 		return err
 	}
-	return said("team %s goes on; you lead it: cadre status %s", t.Name, t.Name)(a.out)
+	return said("team %s goes on; you lead it: cadre status %s", t.Name, t.Name)(a.out.Writer)
 }
 
 // rehost sees to it that everybody whose session cadre runs has a living host, and is tried at once.
@@ -258,12 +258,12 @@ func (a *app) probeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(found, func(w io.Writer) error { return writeExamination(w, found) })
+		return a.print(found, func(w *sanitize.Writer) error { return writeExamination(w, found) })
 	})
 }
 
 // writeExamination writes what was found, in the order of the steps.
-func writeExamination(w io.Writer, e *resume.Examination) error {
+func writeExamination(w *sanitize.Writer, e *resume.Examination) error {
 	now := desk.Now()
 	t := e.Team
 	line := func(good bool, format string, args ...any) {
@@ -271,7 +271,7 @@ func writeExamination(w io.Writer, e *resume.Examination) error {
 		if !good {
 			mark = "!"
 		}
-		fmt.Fprintf(w, "%s %s\n", mark, show.Clean(fmt.Sprintf(format, args...)))
+		w.Printf("%s %s\n", mark, fmt.Sprintf(format, args...))
 	}
 	line(true, "team %s (%s), %s, in %s", t.Name, t.ID, plural(int(e.Seq), "record"), t.Dir)
 	switch t.Status {
@@ -341,7 +341,7 @@ func writeExamination(w io.Writer, e *resume.Examination) error {
 		if to == "*" {
 			to = "everybody"
 		}
-		fmt.Fprintf(w, "    #%d %s %s → %s: %s\n", m.Seq, show.Clock(m.SentAt), from, to, show.Clean(firstLine(m.Body)))
+		w.Printf("    #%d %s %s → %s: %s\n", m.Seq, show.Clock(m.SentAt), from, to, firstLine(m.Body))
 	}
 	all := e.Tasks["pending"] + e.Tasks["in_progress"] + e.Tasks["completed"]
 	left := ""
@@ -350,7 +350,7 @@ func writeExamination(w io.Writer, e *resume.Examination) error {
 	}
 	line(true, "%d of %s done (%d %%), %d in progress%s", e.Tasks["completed"], plural(all, "task"), e.Percent, e.Tasks["in_progress"], left)
 	for _, task := range e.InProgress {
-		fmt.Fprintf(w, "    %s %s: %s\n", task.ID, task.Owner, show.Clean(task.Subject))
+		w.Printf("    %s %s: %s\n", task.ID, task.Owner, task.Subject)
 	}
 	return nil
 }

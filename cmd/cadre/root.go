@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"cadre/internal/home"
 	"cadre/internal/hook"
 	"cadre/internal/proc"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -27,9 +26,17 @@ const lockWait = 30 * time.Second
 // app is what the commands share.
 type app struct {
 	home home.Home
-	out  io.Writer
-	err  io.Writer
+	out  output
+	err  output
 	json bool
+}
+
+func newApp() *app { return &app{out: standardOutput(), err: standardError()} }
+
+// close ends the text on both streams.
+func (a *app) close() {
+	a.out.Close()
+	a.err.Close()
 }
 
 const about = `cadre runs teams of coding agents that people can trust to finish.
@@ -51,8 +58,8 @@ Teams are kept in $CADRE_HOME, else ~/.cadre.
 
 Exit status: 0 done; 1 try again: refused now, conflict, not ready; 2 it will not work: usage, not found, damaged.`
 
-func newRoot(context.Context) *cobra.Command {
-	a := &app{out: os.Stdout, err: os.Stderr}
+// root is the command line.
+func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "cadre", Short: "Teams of coding agents that people can trust to finish", Long: about,
 		SilenceErrors: true, SilenceUsage: true, Args: subcommand,
@@ -64,6 +71,8 @@ func newRoot(context.Context) *cobra.Command {
 			return asItself(c)
 		},
 	}
+	root.SetOut(a.out)
+	root.SetErr(a.err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage{fmt.Errorf("%w; see: %s --help", err, c.CommandPath())}
 	})
@@ -130,7 +139,7 @@ func (a *app) open(ctx context.Context, name string, writing bool) (*desk.Desk, 
 }
 
 // note tells the person something that is no result.
-func (a *app) note(text string) { fmt.Fprintln(a.err, "cadre: "+text) }
+func (a *app) note(text string) { say(a.err.Writer, text) }
 
 func (a *app) projector(dir string) func(context.Context, desk.Journal, *team.State) error {
 	return a.projection(dir).Project
@@ -156,23 +165,15 @@ func (a *app) hooks(procs *proc.Register) desk.Hooks {
 }
 
 // print prints the value as JSON, or what text writes.
-func (a *app) print(value any, text func(w io.Writer) error) error {
-	if !a.json {
-		return text(a.out)
+func (a *app) print(value any, text func(w *sanitize.Writer) error) error {
+	if a.json {
+		return a.out.Value(value)
 	}
-	out, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	_, err = a.out.Write(append(out, '\n'))
-	return err
+	return text(a.out.Writer)
 }
 
-func said(format string, args ...any) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, format+"\n", args...)
-		return err
-	}
+func said(format string, args ...any) func(*sanitize.Writer) error {
+	return func(w *sanitize.Writer) error { return w.Printf(format+"\n", args...) }
 }
 
 // find returns the first event of its kind in the record.

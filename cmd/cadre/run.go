@@ -2,22 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"cadre/internal/agent/drivers"
 	"cadre/internal/desk"
 	"cadre/internal/regularfile"
 	"cadre/internal/run"
+	"cadre/internal/sanitize"
 	"cadre/internal/show"
 	"cadre/internal/team"
 	"cadre/internal/teamfile"
@@ -134,7 +132,7 @@ type result struct {
 }
 
 func (a *app) run(ctx context.Context, o run.Options) error {
-	p := &progress{app: a, live: !a.json && term.IsTerminal(int(os.Stdout.Fd()))}
+	p := &progress{app: a, live: !a.json && a.out.terminal()}
 	asker := newAsker(a, p)
 	o.Began, o.Log = p.began, p.note
 	o.Saw = func(r *team.Record, d *desk.Desk) {
@@ -151,17 +149,13 @@ func (a *app) run(ctx context.Context, o run.Options) error {
 		why = r.Short.Error()
 	}
 	if a.json {
-		out, err := json.Marshal(map[string]result{"result": {r.Team, r.Report, r.Done(), why, r.Completed, r.Failed, r.Open, r.Seconds}})
-		if err != nil {
-			return err
-		}
-		if _, err := a.out.Write(append(out, '\n')); err != nil {
+		if err := a.out.Value(map[string]result{"result": {r.Team, r.Report, r.Done(), why, r.Completed, r.Failed, r.Open, r.Seconds}}); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(a.out, "%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open, show.Span(time.Duration(r.Seconds*float64(time.Second))), r.Report)
+		a.out.Printf("%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open, show.Span(time.Duration(r.Seconds*float64(time.Second))), r.Report)
 		if r.Done() && r.Team.Status == team.TeamConsolidating {
-			fmt.Fprintf(a.out, "to check and commit what the team did: cadre consolidate %s\n", r.Team.Name)
+			a.out.Printf("to check and commit what the team did: cadre consolidate %s\n", r.Team.Name)
 		}
 	}
 	if !r.Done() {
@@ -190,7 +184,7 @@ func (p *progress) began(t team.Team, again bool) {
 	if again {
 		what = "goes on"
 	}
-	p.line(fmt.Sprintf("team %s %s in %s", t.Name, what, t.Dir))
+	p.printf("team %s %s in %s", t.Name, what, t.Dir)
 }
 
 func (p *progress) saw(r *team.Record, d *desk.Desk) {
@@ -210,7 +204,7 @@ func (p *progress) saw(r *team.Record, d *desk.Desk) {
 	p.mu.Unlock()
 	for _, e := range r.Events {
 		if line := headline(e, r, d); line != "" {
-			p.line(show.Clock(r.At) + "  " + show.Clean(line))
+			p.printf("%s  %s", show.Clock(r.At), show.Clean(line))
 		}
 	}
 }
@@ -265,13 +259,14 @@ func (p *progress) note(text string) {
 	p.app.note(text)
 }
 
-func (p *progress) line(text string) {
+// printf prints a line, with arguments of anybody's.
+func (p *progress) printf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.erase()
-	fmt.Fprintln(p.app.out, text)
+	p.app.out.Printf(format+"\n", args...)
 	if p.live && p.status != "" {
-		fmt.Fprint(p.app.out, "  "+p.status)
+		p.app.out.Printf("  %s", p.status)
 	}
 }
 
@@ -285,6 +280,6 @@ func (p *progress) clear() {
 // erase takes the last line back, where there is one.
 func (p *progress) erase() {
 	if p.live {
-		fmt.Fprint(p.app.out, "\r\x1b[K")
+		p.app.out.Draw(sanitize.EraseLine)
 	}
 }

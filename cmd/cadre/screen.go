@@ -1,24 +1,21 @@
 package main
 
 import (
-	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
-
 	"cadre/internal/observe"
+	"cadre/internal/sanitize"
 	"cadre/internal/show"
 	"cadre/internal/team"
 )
 
 // screen shows a team on a terminal for as long as it is watched, on a page of its own, and leaves the last of it where the command was called.
 type screen struct {
-	out  *os.File
+	out  output
 	what string                  // is awaited: a team, a session
 	view func(func(*team.State)) // shows the team while nobody changes it
 	bare bool                    // without colors
@@ -39,16 +36,10 @@ const (
 	frame = 40 * time.Millisecond
 )
 
-// The page that a full-screen program has for itself, without a cursor and without wrapped lines; and the way back.
-const (
-	openPage  = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
-	closePage = "\x1b[?7h\x1b[?25h\x1b[?1049l"
-)
-
 // openScreen begins to show the team.
-func openScreen(out *os.File, what string, view func(func(*team.State))) *screen {
+func openScreen(out output, what string, view func(func(*team.State))) *screen {
 	p := &screen{out: out, what: what, view: view, bare: os.Getenv("NO_COLOR") != "", wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
-	io.WriteString(out, openPage)
+	out.Draw(sanitize.OpenPage)
 	go p.run()
 	return p
 }
@@ -59,8 +50,8 @@ func (p *screen) run() {
 	signal.Notify(resized, syscall.SIGWINCH)
 	defer signal.Stop(resized)
 	for {
-		width, height := p.size()
-		io.WriteString(p.out, page(p.draw(width, height), height))
+		width, height := p.out.size()
+		p.out.Draw(p.page(p.lines(width, height), height)...)
 		select {
 		case <-time.After(frame):
 		case <-p.stop:
@@ -75,14 +66,18 @@ func (p *screen) run() {
 	}
 }
 
-// page puts lines in the place of what is on the screen. Each is cleared before it is written, because behind one of the whole width the cursor is still on its
-// last column; and so is what is below them.
-func page(lines string, height int) string {
-	below := ""
-	if strings.Count(lines, "\n")+1 < height {
-		below = "\r\n\x1b[J"
+// page puts lines in the place of what is on the screen.
+func (p *screen) page(lines []show.Line, height int) []any {
+	var parts []any
+	next := sanitize.TopOfPage
+	for _, line := range lines {
+		parts = append(append(parts, next), p.colored(line)...)
+		next = sanitize.NextLine
 	}
-	return "\x1b[H\x1b[K" + strings.ReplaceAll(lines, "\n", "\r\n\x1b[K") + below
+	if len(lines) < height {
+		parts = append(parts, sanitize.RestOff)
+	}
+	return parts
 }
 
 // see takes what was seen.
@@ -111,20 +106,16 @@ func (p *screen) see(seen observe.Seen) {
 func (p *screen) close() {
 	close(p.stop)
 	<-p.done
-	width, height := p.size()
-	io.WriteString(p.out, closePage+p.draw(width, height-2)+"\n") // with room for what is said in the end
-}
-
-func (p *screen) size() (width, height int) {
-	width, height, err := term.GetSize(int(p.out.Fd()))
-	if err != nil || width == 0 || height == 0 {
-		return 80, 24
+	width, height := p.out.size()
+	parts := []any{sanitize.ClosePage}
+	for _, line := range p.lines(width, height-2) { // with room for what is said in the end
+		parts = append(append(parts, p.colored(line)...), sanitize.LineFeed)
 	}
-	return width, height
+	p.out.Draw(parts...)
 }
 
-// draw returns the lines of the board, with the colors of the terminal.
-func (p *screen) draw(width, height int) string {
+// lines returns the lines of the board.
+func (p *screen) lines(width, height int) []show.Line {
 	p.mu.Lock()
 	said, note := append([]show.Saying(nil), p.said...), p.note
 	p.mu.Unlock()
@@ -142,22 +133,16 @@ func (p *screen) draw(width, height int) string {
 	if note != "" {
 		lines = append(lines, show.Line{Text: show.Cut(show.Clean(note), width), Tone: show.Alarm})
 	}
-	var b strings.Builder
-	for i, line := range lines {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(p.colored(line))
-	}
-	return b.String()
+	return lines
 }
 
-var colors = map[show.Tone]string{show.Strong: "\x1b[1m", show.Live: "\x1b[32m", show.Faint: "\x1b[2m", show.Alarm: "\x1b[31m"}
+var colors = map[show.Tone]sanitize.Sequence{show.Strong: sanitize.Bold, show.Live: sanitize.Green, show.Faint: sanitize.Dim, show.Alarm: sanitize.Red}
 
-func (p *screen) colored(line show.Line) string {
+// colored is the line with the color of its tone around it.
+func (p *screen) colored(line show.Line) []any {
 	color := colors[line.Tone]
 	if p.bare || color == "" || line.Text == "" {
-		return line.Text
+		return []any{line.Text}
 	}
-	return color + line.Text + "\x1b[0m"
+	return []any{color, line.Text, sanitize.Normal}
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/desk"
+	"cadre/internal/sanitize"
 	"cadre/internal/show"
 	"cadre/internal/team"
 )
@@ -128,7 +127,12 @@ func only(tasks iter.Seq[team.Task], status team.TaskStatus, owner string) iter.
 // printTasks prints a list that may be long, without holding it a second time.
 func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
 	if a.json {
-		return errors.Join(team.WriteTasks(a.out, tasks), said("")(a.out))
+		out := a.out.JSON()
+		if err := team.WriteTasks(out, tasks); err != nil {
+			return err
+		}
+		_, err := out.Write([]byte("\n"))
+		return err
 	}
 	all := s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed)
 	row := []string{"ID", "STATUS", "OWNER", "PRIORITY"}
@@ -149,7 +153,7 @@ func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
 		t.Row(row...)
 	}
 	if empty {
-		return said("no tasks")(a.out)
+		return said("no tasks")(a.out.Writer)
 	}
 	return t.Write(a.out)
 }
@@ -164,12 +168,12 @@ func (a *app) taskShow() *cobra.Command {
 		if !ok || t.Status == team.Deleted {
 			return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no task %s in team %s; to see the tasks: cadre task list %s", args[0], d.name, d.name)}
 		}
-		return a.print(t, func(w io.Writer) error { return describe(w, t) })
+		return a.print(t, func(w *sanitize.Writer) error { return describe(w, t) })
 	})
 }
 
-func describe(w io.Writer, t team.Task) error {
-	fmt.Fprintf(w, "task %s: %s\n\n", t.ID, show.Clean(t.Subject))
+func describe(w *sanitize.Writer, t team.Task) error {
+	w.Printf("task %s: %s\n\n", t.ID, t.Subject)
 	var head show.Table
 	row := func(name, value string) {
 		if value != "" {
@@ -198,7 +202,7 @@ func describe(w io.Writer, t team.Task) error {
 	}
 	for _, part := range []struct{ name, text string }{{"description", t.Description}, {"command", t.Run}, {"result", t.Result}} {
 		if part.text != "" {
-			fmt.Fprintf(w, "\n%s:\n%s\n", part.name, indent(part.text))
+			w.Printf("\n%s:\n%s\n", part.name, sanitize.Block(part.text))
 		}
 	}
 	return nil

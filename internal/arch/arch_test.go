@@ -2,6 +2,8 @@ package arch
 
 import (
 	"fmt"
+	"go/parser"
+	"go/token"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ var rules = map[string]func([]*pkg) []string{
 	"nobody is below": checkTop,
 	"bans":            checkBans,
 	"clock":           checkClock,
+	"output":          checkOutput,
 	"dependencies":    checkDependencies,
 	"names":           checkNames,
 	"comments":        checkComments,
@@ -72,6 +75,9 @@ func TestRulesBite(t *testing.T) {
 		{"bans", uses(at("internal/hook"), "os/exec"), "outlives its host"},
 		{"bans", uses(at("internal/desk"), "net/http"), "network"},
 		{"clock", &pkg{path: "internal/report", clock: map[string]string{"time.Now": "file.go"}}, "comes in from outside"},
+		{"output", &pkg{path: "cmd/cadre", output: map[use]bool{{"os.Stdout", "team.go"}: true}}, "passes the sanitizer"},
+		{"output", &pkg{path: "cmd/cadre", output: map[use]bool{{"os.Stdout", "output.go"}: true, {"fmt.Fprintln", "output.go"}: true}}, "fmt.Fprintln"},
+		{"output", &pkg{path: "internal/desk", output: map[use]bool{{"os.Stderr", "desk.go"}: true}}, "passes the sanitizer"},
 		{"dependencies", uses(good(), "example.com/left/pad"), "argued"},
 		{"dependencies", uses(good(), "pgregory.net/rapid/gen"), "in tests only"},
 		{"names", at("internal/journal/utils"), "name"},
@@ -93,6 +99,33 @@ func TestClockIsFound(t *testing.T) {
 		if p.path == "internal/desk" && p.clock["time.Now"] == "" {
 			t.Error("time.Now was not found in internal/desk")
 		}
+	}
+}
+
+// TestOutputIsFound: the search for what writes past the sanitizer finds each kind of it, under any name of a package.
+func TestOutputIsFound(t *testing.T) {
+	const source = `package main
+		import ("os"; say "fmt"; "io"; "cadre/internal/sanitize")
+		const fixed = "x"
+		func f(w *sanitize.Writer, text string) {
+			os.Stdout.WriteString(text); say.Fprintln(w, text); io.WriteString(w, text); println(text)
+			w.Draw(sanitize.Sequence(text)); w.Printf(text); said("a" + "b", text); said("a" + text)
+			w.Printf("%s", text)
+		}`
+	f, err := parser.ParseFile(token.NewFileSet(), "file.go", source, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pkg{output: map[use]bool{}}
+	p.findOutput("file.go", f)
+	var got []string
+	for u := range p.output {
+		got = append(got, u.what)
+	}
+	slices.Sort(got)
+	want := []string{"Printf with a format that is no constant", "a new control sequence", "fmt.Fprintln", "io.WriteString", "os.Stdout", "println", "said with a format that is no constant"}
+	if !slices.Equal(got, want) {
+		t.Errorf("it finds %q, not %q", got, want)
 	}
 }
 
@@ -187,6 +220,29 @@ func checkClock(packages []*pkg) (breaches []string) {
 			breaches = append(breaches, fmt.Sprintf("the plan lets %s read the clock (%s), and it does not", r.pkg, r.because))
 		}
 	}
+	return breaches
+}
+
+func checkOutput(packages []*pkg) (breaches []string) {
+	used := map[int]bool{}
+	for _, p := range packages {
+		for u := range p.output {
+			if !slices.Contains(streams, u.what) && p.path != "cmd/cadre" {
+				continue
+			}
+			i := slices.IndexFunc(mayWrite, func(r writing) bool { return r.pkg == p.path && r.use == u })
+			if i < 0 {
+				breaches = append(breaches, fmt.Sprintf("%s uses %s (%s): everything that a person reads passes the sanitizer in the writers of app, so that no text of an agent reaches a terminal as it is; Printf takes a format of ours and arguments of anybody's, Value what is to be JSON, Draw control sequences", p.path, u.what, u.file))
+			}
+			used[i] = true
+		}
+	}
+	for i, r := range mayWrite {
+		if len(packages) > 1 && !used[i] {
+			breaches = append(breaches, fmt.Sprintf("the plan lets %s use %s (%s: %s), and it does not", r.pkg, r.use.what, r.use.file, r.because))
+		}
+	}
+	slices.Sort(breaches)
 	return breaches
 }
 

@@ -31,6 +31,8 @@ var rooms = []room{
 		"the suite runs against the contract, so that every implementation passes the same"},
 	{"proc", []string{"regularfile"},
 		"it starts and ends processes for whoever asks, and what they are for is none of its business"},
+	{"sanitize", nil,
+		"what a person may be shown is decided at one place, of use to any room that writes for people, and does not depend on what is shown"},
 	{"pattern", nil,
 		"a regular expression that costs nothing until it is used is of use to any room, and needs none"},
 	{"regularfile", nil,
@@ -89,7 +91,7 @@ var rooms = []room{
 		"a host is one more actor with a desk; it decides nothing, and knows of agents no more than their contract"},
 	{"resume", []string{"coord", "desk", "heartbeat", "leader", "lookout", "proc", "team"},
 		"it looks at everything that is left of a team, and touches nothing"},
-	{"consolidate", []string{"coord", "desk", "git", "proc", "regularfile", "show", "team", "worktree"},
+	{"consolidate", []string{"coord", "desk", "git", "proc", "regularfile", "sanitize", "show", "team", "worktree"},
 		"it takes the last steps of a team, with git and with the core's leave for each; who asked for that, and what is told to a person, is its caller's affair"},
 	{"observe", []string{"pattern", "team"},
 		"what is seen of a team is a function of the lines that were seen; where they come from, and who keeps what they say, is its caller's affair"},
@@ -115,7 +117,7 @@ var rooms = []room{
 		"reading a file a person wrote must not depend on what is done with it"},
 	{"report", []string{"pattern"},
 		"a report is text from values, and whoever has the values can write one"},
-	{"show", []string{"team"},
+	{"show", []string{"sanitize", "team"},
 		"lines for people are a function of the state and its records"},
 	{"sim", []string{"desk", "heartbeat", "journal", "journal/memjournal", "leader", "show", "team"},
 		"it plays whole teams on the real core and the real desk, and judges signs of life as the real ones do; hosts, leads and sessions are its own, because the real ones live in real time"},
@@ -183,6 +185,29 @@ var mayReadTheClock = []struct{ pkg, because string }{
 	{"internal/home", "how old a folder is whose making nobody finished"},
 	{"pkg/teams", "until when a caller waits for the answer to a permission request"},
 	{"cmd/cadre", "when a project was trusted, and when somebody joined a team of Claude Code's"},
+}
+
+// streams are the streams of the process, which the command line alone writes to.
+var streams = []string{"os.Stdout", "os.Stderr", "os.NewFile", "fmt.Print", "fmt.Printf", "fmt.Println", "syscall.Stdout", "syscall.Stderr", "print", "println"}
+
+// writing is a right to write past the sanitizer.
+type writing struct {
+	pkg     string
+	use     use
+	because string
+}
+
+var mayWrite = []writing{
+	{"cmd/cadre", use{"os.Stdout", "output.go"}, "the sanitizer writes to it; and so do protocols, which programs read"},
+	{"cmd/cadre", use{"os.Stderr", "output.go"}, "the sanitizer writes to it"},
+	{"cmd/cadre", use{"io.Copy", "mail.go"}, "it counts what is left of standard input"},
+	{"cmd/cadre", use{"protocol", "mcp.go"}, "what it prints is MCP, or an answer to gemini's hook"},
+	{"cmd/cadre", use{"protocol", "observe.go"}, "with --pass it prints what it reads, unchanged"},
+	{"pkg/teams", use{"os.Stdout", "program.go"}, "a program that embeds teams may be the helper of an agent's session, and its output a protocol"},
+	{"pkg/teams", use{"os.Stderr", "program.go"}, "an agent's program keeps what its helper says"},
+	{"internal/agent/agenttest", use{"os.Stdout", "relay.go"}, "a relay of tests"},
+	{"internal/agent/agenttest/install", use{"fmt.Printf", "main.go"}, "make agents says what it does"},
+	{"internal/agent/agenttest/install", use{"fmt.Println", "main.go"}, "make agents says what it does"},
 }
 
 // dependency is a module that we import, and why we do not write it ourselves or do without.

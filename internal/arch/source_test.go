@@ -22,7 +22,11 @@ type pkg struct {
 	tests   map[string]string // the same of its test files
 	lines   map[string]int    // of its files that are no tests
 	clock   map[string]string // calls that read the clock, and where
+	output  map[use]bool      // uses of what writes past the sanitizer
 }
+
+// use is something that a file uses.
+type use struct{ what, file string }
 
 func (p *pkg) name() string { return strings.TrimPrefix(p.path, "internal/") }
 
@@ -75,7 +79,7 @@ func readPackage(t *testing.T, dir, name string) *pkg {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pkg{path: name, imports: map[string]string{}, tests: map[string]string{}, lines: map[string]int{}, clock: map[string]string{}}
+	p := &pkg{path: name, imports: map[string]string{}, tests: map[string]string{}, lines: map[string]int{}, clock: map[string]string{}, output: map[use]bool{}}
 	seen := false
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".go") && built(t, dir, e.Name()) {
@@ -126,6 +130,7 @@ func (p *pkg) add(t *testing.T, path string) {
 		p.comment += f.Doc.Text()
 	}
 	p.findClock(files, f)
+	p.findOutput(base, f)
 }
 
 // findClock notes the uses of the clock, under whatever name package time is imported.
@@ -148,6 +153,68 @@ func (p *pkg) findClock(files *token.FileSet, f *ast.File) {
 		}
 		return true
 	})
+}
+
+// pastSanitizer are names that write to a stream of the process, or let a text through to one.
+var pastSanitizer = map[string][]string{
+	"os":      {"Stdout", "Stderr", "NewFile"},
+	"fmt":     {"Print", "Printf", "Println", "Fprint", "Fprintf", "Fprintln"},
+	"io":      {"WriteString", "Copy", "CopyN", "CopyBuffer"},
+	"syscall": {"Write", "Stdout", "Stderr"},
+}
+
+// formatting are functions whose first argument is a format, in which nobody's text may be.
+var formatting = []string{"Printf", "printf", "said"}
+
+// findOutput notes what writes past the sanitizer: the names above, control sequences that are made, and formats that are no constants.
+func (p *pkg) findOutput(file string, f *ast.File) {
+	packages := map[string]string{} // by the names that the file has for them
+	for _, i := range f.Imports {
+		path := strings.Trim(i.Path.Value, `"`)
+		name := path[strings.LastIndexByte(path, '/')+1:]
+		if i.Name != nil {
+			packages[i.Name.Name] = name
+		} else {
+			packages[name] = name
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && slices.Contains(pastSanitizer[packages[x.Name]], n.Sel.Name) {
+				p.output[use{packages[x.Name] + "." + n.Sel.Name, file}] = true
+			}
+		case *ast.CallExpr:
+			name := ""
+			switch f := n.Fun.(type) {
+			case *ast.Ident:
+				if name = f.Name; name == "print" || name == "println" || name == "protocol" {
+					p.output[use{name, file}] = true
+				}
+			case *ast.SelectorExpr:
+				if name = f.Sel.Name; name == "Sequence" {
+					p.output[use{"a new control sequence", file}] = true
+				}
+			}
+			if slices.Contains(formatting, name) && len(n.Args) > 0 && !constant(n.Args[0]) {
+				p.output[use{name + " with a format that is no constant", file}] = true
+			}
+		}
+		return true
+	})
+}
+
+// constant reports whether the format is written where it is used. A wrapper hands on what it was given as its own format.
+func constant(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return true
+	case *ast.BinaryExpr:
+		return constant(e.X) && constant(e.Y)
+	case *ast.Ident:
+		return e.Name == "format"
+	}
+	return false
 }
 
 // required returns the modules of go.mod, those that come in through others too.

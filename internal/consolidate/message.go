@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cadre/internal/sanitize"
 	"cadre/internal/show"
 	"cadre/internal/team"
 )
@@ -23,7 +24,7 @@ func (w *work) message(c team.Consolidation) (text string) {
 func messageOf(s *team.State, c team.Consolidation) string {
 	t := s.Team()
 	var b strings.Builder
-	if words := strings.TrimSpace(show.Text(c.Message)); words != "" {
+	if words := strings.TrimSpace(sanitize.Lines(c.Message)); words != "" {
 		b.WriteString(words + "\n")
 	} else {
 		goal, _, _ := strings.Cut(strings.TrimSpace(t.Goal), "\n")

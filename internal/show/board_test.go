@@ -59,7 +59,7 @@ func TestBoard(t *testing.T) {
 1 MEMBER  STATUS   ROLE    MODEL  TOKENS  WORKS ON
 0 boss    active   lead
 2 m0      active   worker                 2 Subject 漢字 2
-3 m1      stopped  worker                 it was enough
+3 m1      stopped  worker                 it was↵enough
 0 
 1 TASK  STATUS       OWNER  SUBJECT
 2 2     in_progress  m0     Subject 漢字 2
@@ -68,7 +68,7 @@ func TestBoard(t *testing.T) {
 0 
 1 MESSAGES
 0 CLOCK  read later, and said before
-0 CLOCK  m0 → boss: two lines
+0 CLOCK  m0 → boss: two↵lines
 4 CLOCK  something of stdin was missed: a line was cut off
 `
 	if want = strings.ReplaceAll(want, "CLOCK", show.Clock(1000)); got != want {

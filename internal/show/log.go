@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -193,49 +193,11 @@ func Branches(all []team.Branch) string {
 // Clock is a time as people read it, to the second, where they are.
 func Clock(t team.Time) string { return time.UnixMilli(int64(t)).Format("15:04:05") }
 
-// Text makes a text that may hold anything harmless for a terminal, and leaves its lines.
-func Text(s string) string {
-	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
-	for i, line := range lines {
-		lines[i] = strings.Map(func(r rune) rune {
-			if r == '\t' || r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0) && !unicode.Is(unicode.Cf, r) {
-				return r
-			}
-			return '�'
-		}, line)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// Clean makes one line of a text that may hold anything.
-func Clean(s string) string {
-	if plain(s) {
-		return brief(s, mostOfALine)
-	}
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r' || r == '\u2028' || r == '\u2029':
-			return ' '
-		case unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co):
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-	return brief(s, mostOfALine)
-}
+// Clean makes one line of a text that may hold anything, and shortens it.
+func Clean(s string) string { return brief(sanitize.Line(s), mostOfALine) }
 
 // mostOfALine is how many characters of a text fit where a person reads it in passing.
 const mostOfALine = 400
-
-// plain reports whether s is printable ASCII, as nearly every text is.
-func plain(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
 
 func brief(s string, most int) string {
 	if len(s) <= most {

@@ -1,0 +1,264 @@
+// Package sanitize makes text that anybody may have written harmless for the terminal, file or page that shows it.
+//
+// # Authority
+//
+// The package alone decides which characters reach a person. Everything that cadre prints passes a [Writer]; what it writes
+// into files and messages for people passes [Line], [Lines] or [StripANSI].
+//
+// # What is shown
+//
+// Printable characters stay as they are, in every script, and so do emoji with their joiners and variation selectors. What
+// controls a terminal or hides something is shown instead of obeyed, so that a text about escape sequences can still be read:
+//
+//	ESC, BEL and the other C0 controls, DEL    ␛ ␇ ␡, the pictures that Unicode has for them
+//	C1 controls, bidi controls, zero-width     <U+009B> <U+202E> <U+200B>
+//	and tag characters, line separators,
+//	private use, noncharacters
+//	bytes that are not UTF-8                   U+FFFD
+//	a line break where one line is expected    ↵
+//
+// # Guarantees
+//
+//   - Output holds printable characters, line feeds and tabs, and the constants of [Sequence]; nothing else, for any input and
+//     any division of it into writes.
+//   - Sanitizing is idempotent, and text that was harmless is not changed.
+//   - A line of a text does not look like a line of cadre's: an argument of [Writer.Printf] is one line, or a [Block], each
+//     line of which begins with the [Gutter].
+//   - JSON has the same value after parsing.
+package sanitize
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Line returns s as one line: a line break is shown as ↵, a tab as a space.
+func Line(s string) string {
+	if plainLine(s) {
+		return s
+	}
+	return whole(s, asLine)
+}
+
+// Lines returns s with its line breaks and tabs, and CRLF as LF.
+func Lines(s string) string {
+	if plain(s) == len(s) {
+		return s
+	}
+	return whole(s, asText)
+}
+
+// plainLine reports whether s is a line that Line leaves as it is, without a look at any character's neighbours.
+func plainLine(s string) bool { return plain(s) == len(s) && !strings.ContainsAny(s, "\n\t") }
+
+// JSON returns encoded JSON in which what is harmful is a \u escape, so that it has the same value.
+func JSON(encoded []byte) []byte {
+	c := cleaner{escape: asJSON}
+	return c.all(encoded)
+}
+
+func whole(s string, escape escaper) string {
+	c := cleaner{escape: escape}
+	return string(c.all([]byte(strings.ReplaceAll(s, "\r\n", "\n"))))
+}
+
+// escaper says how a cleaner shows what is harmful.
+type escaper int
+
+const (
+	asText escaper = iota
+	asLine         // line breaks and tabs are harmful too
+	asJSON
+)
+
+// cleaner sanitizes a stream that comes in pieces. The zero value is for text.
+type cleaner struct {
+	escape escaper
+	prev   rune   // the last one that was put out: what joins it to the next depends on it
+	cut    []byte // the beginning of a character whose end has not come yet
+}
+
+// clean returns what is to be put out for p, which is p itself where it is harmless. It does not change p.
+func (c *cleaner) clean(p []byte) []byte {
+	if len(c.cut) > 0 {
+		p, c.cut = append(c.cut, p...), nil
+	}
+	var out []byte
+	done := 0 // so much of p is in out
+	for i := 0; i < len(p); {
+		if n := c.plain(p[i:]); n > 0 {
+			i += n
+			c.prev = rune(p[i-1])
+			continue
+		}
+		r, size := utf8.DecodeRune(p[i:])
+		if r == utf8.RuneError && size == 1 && !utf8.FullRune(p[i:]) {
+			c.cut = append([]byte(nil), p[i:]...)
+			p = p[:i]
+			break
+		}
+		if size > 1 && shown(c.prev, r) {
+			i += size
+			c.prev = r
+			continue
+		}
+		out = c.put(append(out, p[done:i]...), r)
+		i += size
+		done = i
+	}
+	if done == 0 {
+		return p
+	}
+	return append(out, p[done:]...)
+}
+
+// all cleans what comes in one piece.
+func (c *cleaner) all(p []byte) []byte {
+	out := c.clean(p)
+	return append(out[:len(out):len(out)], c.end()...)
+}
+
+// end returns what is to be put out for a character whose end never came.
+func (c *cleaner) end() []byte {
+	var out []byte
+	for range c.cut {
+		out = c.put(out, utf8.RuneError)
+	}
+	c.cut = nil
+	return out
+}
+
+// plain is how many bytes at the beginning of p need no look at their neighbours.
+func (c *cleaner) plain(p []byte) int {
+	n := plain(p)
+	if c.escape != asLine {
+		return n
+	}
+	for i, b := range p[:n] {
+		if b < ' ' {
+			return i
+		}
+	}
+	return n
+}
+
+// put appends what stands for r.
+func (c *cleaner) put(out []byte, r rune) []byte {
+	before := len(out)
+	switch {
+	case r == utf8.RuneError:
+		out = append(out, "\uFFFD"...)
+	case c.escape == asLine && r == '\t', c.escape == asJSON && r == '\r': // in JSON it is between values
+		out = append(out, ' ')
+	case c.escape == asJSON && r > 0xffff:
+		high, low := utf16.EncodeRune(r)
+		out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+	case c.escape == asJSON:
+		out = fmt.Appendf(out, `\u%04x`, r)
+	case c.escape == asLine && r == '\n':
+		out = append(out, "↵"...)
+	case r < ' ':
+		out = utf8.AppendRune(out, '\u2400'+r)
+	case r == 0x7f:
+		out = append(out, "␡"...)
+	default:
+		out = fmt.Appendf(out, "<U+%04X>", r)
+	}
+	c.prev, _ = utf8.DecodeLastRune(out[before:])
+	return out
+}
+
+// plain returns how many bytes at the beginning of s are printable ASCII, line feeds or tabs. It looks at eight at a time: nearly every text is plain, and lists
+// are long.
+func plain[T string | []byte](s T) int {
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		var word [8]byte
+		copy(word[:], s[i:i+8])
+		x := binary.LittleEndian.Uint64(word[:])
+		// The high bit of a byte of low is set where it is below 0x20, that of high where it is above 0x7e. A borrow may set more, never fewer.
+		const ones, tops = 0x0101010101010101, 0x8080808080808080
+		low := (x - 0x20*ones) & ^x
+		high := x | (x + ones)
+		if (low|high)&tops != 0 && !plainWord(word) {
+			break
+		}
+	}
+	for ; i < len(s); i++ {
+		if !plainByte(s[i]) {
+			return i
+		}
+	}
+	return i
+}
+
+func plainWord(word [8]byte) bool {
+	for _, b := range word {
+		if !plainByte(b) {
+			return false
+		}
+	}
+	return true
+}
+
+func plainByte(b byte) bool { return b >= ' ' && b <= '~' || b == '\n' || b == '\t' }
+
+// invisible are characters that show nothing, or change how others are shown.
+var invisible = []*unicode.RangeTable{unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp,
+	unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point}
+
+// joining are scripts whose spelling needs joiners.
+var joining = []*unicode.RangeTable{unicode.Arabic, unicode.Syriac, unicode.Nko, unicode.Mongolian, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati,
+	unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Tibetan}
+
+const (
+	nonJoiner     = '\u200c'
+	joiner        = '\u200d'
+	emojiSelector = '\ufe0f'
+)
+
+// shown reports whether r, beyond ASCII and behind prev, is shown as what it is.
+func shown(prev, r rune) bool {
+	switch {
+	case r < 0xa0:
+		return false
+	case r < 0x300:
+		return r != 0xad // soft hyphen
+	case unicode.Is(unicode.Variation_Selector, r): // one for each character: more of them are a hidden text
+		return (prev > 0xa9 || strings.ContainsRune("0123456789#*©", prev)) && !unicode.Is(unicode.Variation_Selector, prev) && prev != joiner && prev != nonJoiner
+	case r == joiner:
+		return emoji(prev) || unicode.In(prev, joining...)
+	case r == nonJoiner:
+		return unicode.In(prev, joining...)
+	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // signs of Arabic numbers, which are seen
+		return true
+	}
+	return !unicode.In(r, invisible...)
+}
+
+// emoji reports whether r may be the end of a picture that a joiner makes a part of a larger one.
+func emoji(r rune) bool {
+	return r == emojiSelector || r >= 0x1f000 && r <= 0x1faff || unicode.Is(unicode.So, r)
+}
+
+// Gutter is at the beginning of each line of a [Block], and of no other line.
+const Gutter = "  │ "
+
+// Block is a text of several lines. As an argument of [Writer.Printf] it keeps its lines, each with the [Gutter] before it, so that none passes for one of cadre's.
+type Block string
+
+// String returns the block with its gutter, without a line break at its end.
+func (b Block) String() string {
+	var out strings.Builder
+	for i, line := range strings.Split(strings.TrimRight(Lines(string(b)), "\n"), "\n") {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		out.WriteString(strings.TrimRight(Gutter+line, " "))
+	}
+	return out.String()
+}
