@@ -195,6 +195,7 @@ func (c *Child) reap() (*os.ProcessState, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reaped = true
+	defer started.Delete(c.pid)
 	return c.process.Wait()
 }
 

@@ -48,8 +48,11 @@ type Cmd struct {
 	// once.
 	Linger time.Duration
 
-	Member string // for whom it runs, and for which task: recorded for people, may be empty
+	Member string // in whose session it runs, and for which task; may be empty
 	Task   string
+	// Trusted marks a command that the user chose, such as a trusted hook or a check: what runs below it acts as the user.
+	// The mark is in the child's record; see [Find].
+	Trusted bool
 }
 
 // Validate reports what is wrong with the command before anything is started.
@@ -116,6 +119,7 @@ func fork(cmd Cmd) (_ *Child, err error) {
 		return nil, fmt.Errorf("start a child: %w", err)
 	}
 	c.process, c.pid = shell.Process, shell.Process.Pid
+	started.Store(c.pid, nil)
 	return c, nil
 }
 

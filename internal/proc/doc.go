@@ -35,6 +35,16 @@
 //     cannot give the number away; [EndStrays] asks for the start time of the leader, or for the child's token in the
 //     environment of each process that the leader left behind.
 //
+// # Whose session a process runs in
+//
+// A register that runs sessions is listed ([OpenListed]), and its process is a subreaper where the system has them.
+// [Ancestry] walks from a process up to the nearest listed host, and tells by the host's own records which child it descends
+// from: the environment, which a process can change, has no part in that.
+//
+//	host ── child with a record ── …            the record's member, or the user where it is trusted
+//	     ├─ process of the host's own session   started by the host's program itself
+//	     └─ any other                           left behind by some child: never the user
+//
 // # Not covered
 //
 // A process that makes itself a session (setsid, a daemon) and drops the token from its environment stays. The leash knows groups, not

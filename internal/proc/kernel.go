@@ -10,9 +10,9 @@ import (
 // process is what the kernel says of one process. Its start is an identity, not a time to calculate with: together with
 // the pid it names one process of all that ever ran on this machine.
 type process struct {
-	pid, group, session int
-	start               string
-	zombie              bool // it has ended, and its parent has not asked for it yet
+	pid, parent, group, session int
+	start                       string
+	zombie                      bool // it has ended, and its parent has not asked for it yet
 }
 
 // StartTime returns the identity of the process that has the pid now. The error is [os.ErrNotExist] if there is none.

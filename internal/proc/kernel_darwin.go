@@ -22,6 +22,7 @@ func lookup(pid int) (process, error) {
 func fromInfo(info *unix.KinfoProc) process {
 	p := process{
 		pid:    int(info.Proc.P_pid),
+		parent: int(info.Eproc.Ppid),
 		group:  int(info.Eproc.Pgid),
 		start:  fmt.Sprintf("%d.%06d", info.Proc.P_starttime.Sec, info.Proc.P_starttime.Usec),
 		zombie: info.Proc.P_stat == zombieState,

@@ -36,7 +36,7 @@ func lookup(pid int) (process, error) {
 // parseStat reads proc_pid_stat(5). The name in the second field may hold anything, also spaces and parentheses, so the
 // fields are counted from the last closing one.
 func parseStat(pid int, stat []byte) (process, error) {
-	const state, group, session, start = 0, 2, 3, 19
+	const state, parent, group, session, start = 0, 1, 2, 3, 19
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) <= start {
 		return process{}, fmt.Errorf("/proc/%d/stat: cannot be read as proc_pid_stat(5): %q", pid, stat)
@@ -46,7 +46,8 @@ func parseStat(pid int, stat []byte) (process, error) {
 	case 'Z', 'X', 'x':
 		p.zombie = true
 	}
-	var errs [2]error
+	var errs [3]error
+	p.parent, errs[2] = strconv.Atoi(string(fields[parent]))
 	p.group, errs[0] = strconv.Atoi(string(fields[group]))
 	p.session, errs[1] = strconv.Atoi(string(fields[session]))
 	return p, errors.Join(errs[:]...)

@@ -118,6 +118,7 @@ func (l *leash) renew() error {
 	}
 	go func() {
 		shell.cmd.Wait()
+		started.Delete(shell.cmd.Process.Pid)
 		close(shell.gone)
 		l.died(shell)
 	}()
@@ -194,10 +195,12 @@ func startLeash(will []string) (*leashShell, error) {
 		lines.Close()
 		return nil, err
 	}
+	started.Store(cmd.Process.Pid, nil)
 	ready.SetReadDeadline(time.Now().Add(leashStart))
 	if _, err := ready.Read(make([]byte, len("ready\n"))); err != nil {
 		cmd.Process.Kill()
 		cmd.Wait()
+		started.Delete(cmd.Process.Pid)
 		lines.Close()
 		return nil, fmt.Errorf("it does not get ready: %w", err)
 	}

@@ -20,6 +20,13 @@ import (
 const hostMode = "PROC_TEST_HOST"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == originMode {
+		if err := tellOrigin(os.Args[2], os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if mode := os.Getenv(hostMode); mode != "" {
 		if err := runHost(mode, os.Args[1], os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

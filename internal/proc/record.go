@@ -22,6 +22,7 @@ type Record struct {
 	Token   string    `json:"token"` // value of CADRE_PROC in the child's environment, unlike any other
 	Member  string    `json:"member,omitempty"`
 	Task    string    `json:"task,omitempty"`
+	Trusted bool      `json:"trusted,omitempty"` // it acts as the user, whatever Member says
 	Started time.Time `json:"started"`
 }
 

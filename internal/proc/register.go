@@ -43,11 +43,13 @@ var ErrClosed = errors.New("the register is closed")
 type Register struct {
 	dir   string
 	alive *Lock
+	entry string // its file in a list; "" where it is in none
 	leash leash
 
 	mu       sync.Mutex
 	children map[*Child]struct{}
 	closed   bool
+	offList  bool // its entry is taken back
 
 	sockets     string // folder of the host's sockets; "" before the first
 	socketCount int
@@ -66,6 +68,20 @@ func Open(dir string) (*Register, error) {
 		return nil, fmt.Errorf("open register: %w", err)
 	}
 	r.alive = lock
+	return r, nil
+}
+
+// OpenListed is [Open] for a host that runs sessions. It is in the list from before its first child until the last one is gone.
+// On Linux its process adopts what its descendants leave behind, so that this stays below it.
+func OpenListed(dir string, l Listing) (*Register, error) {
+	r, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if r.entry, err = enlist(l, dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("open register: list it: %w", err), r.alive.Unlock())
+	}
+	adopt()
 	return r, nil
 }
 
@@ -159,6 +175,10 @@ func (r *Register) Close(ctx context.Context) error {
 		}
 	}
 	errs = append(errs, r.leash.close(ctx))
+	if r.unlisted() {
+		errs = append(errs, unlist(r.entry))
+		disown()
+	}
 	if r.sockets != "" {
 		errs = append(errs, os.RemoveAll(r.sockets))
 	}
@@ -168,6 +188,15 @@ func (r *Register) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// unlisted reports, once, whether the register is to be taken off its list.
+func (r *Register) unlisted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := r.entry != "" && !r.offList
+	r.offList = true
+	return first
+}
+
 // admit makes the child known to all that would end it. It still waits at the gate.
 func (r *Register) admit(c *Child) error {
 	if r.dir != "" {
@@ -175,7 +204,8 @@ func (r *Register) admit(c *Child) error {
 		if err != nil {
 			return err
 		}
-		record := Record{Pid: c.pid, Start: start, Token: c.token, Member: c.cmd.Member, Task: c.cmd.Task, Started: c.started.UTC()}
+		record := Record{Pid: c.pid, Start: start, Token: c.token, Member: c.cmd.Member, Task: c.cmd.Task,
+			Trusted: c.cmd.Trusted, Started: c.started.UTC()}
 		if err := record.write(r.dir); err != nil {
 			return fmt.Errorf("write its record: %w", err)
 		}

@@ -1,0 +1,79 @@
+package proc
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestOrphansAreReaped: what a child left behind is reaped by the host when it ends, and a child of the program's own is not.
+func TestOrphansAreReaped(t *testing.T) {
+	adopt()
+	defer disown()
+	end, ended := make(chan struct{}), make(chan struct{})
+	go reap(end, ended, 50*time.Millisecond) // as the one of adopt, and sooner
+	defer func() { close(end); <-ended }()
+
+	r := open(t, t.TempDir())
+	pids := filepath.Join(t.TempDir(), "pids")
+	c := start(t, r, Cmd{Args: []string{"sh", "-c", "env -i setsid sh -c '(sh -c \"echo \\$\\$ >>" + pids + "; sleep 0.3\" &)'; sleep 0.2"}})
+	own := exec.Command("sleep", "0.01")
+	if err := own.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Wait(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(pids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphan, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := lookup(orphan); err != nil || p.parent != os.Getpid() {
+		t.Fatalf("the orphan %+v is not ours: %v", p, err)
+	}
+	eventually(t, "the orphan is reaped", func() bool { return !exists(orphan) })
+	if p, err := lookup(own.Process.Pid); err != nil || !p.zombie {
+		t.Errorf("the program's own child: %+v, %v", p, err)
+	}
+	if err := own.Wait(); err != nil {
+		t.Errorf("the program's own child was reaped by somebody else: %v", err)
+	}
+}
+
+// TestOwnChildrenInSessionsAreLeft: a child in a session of its own that this package started is its register's to reap.
+func TestOwnChildrenInSessionsAreLeft(t *testing.T) {
+	r := open(t, t.TempDir())
+	c := start(t, r, Cmd{Args: []string{"sleep", "30"}})
+	defer c.Kill()
+	if !isStarted(c.Pid()) {
+		t.Fatal("the register's child is not known")
+	}
+	stopped := exec.Command("true")
+	stopped.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := stopped.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has ended", func() bool { p, err := lookup(stopped.Process.Pid); return err == nil && p.zombie })
+	if first := reapOrphans(nil); len(first) == 0 {
+		t.Error("a zombie is seen, and only then reaped")
+	}
+	if err := stopped.Wait(); err != nil {
+		t.Errorf("the first look took it from who started it: %v", err)
+	}
+	if err := r.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if isStarted(c.Pid()) {
+		t.Error("a child that was reaped is still known")
+	}
+}

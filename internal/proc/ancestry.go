@@ -1,0 +1,116 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// Origin is where a process comes from, as its ancestors and the register of the nearest host among them tell. Of the
+// environment, which a process can change, it says nothing.
+type Origin struct {
+	Host int // pid of the host
+	// Own means that the host's program started the process itself, without its register: it is of the host's session, which
+	// no child of a register ever is.
+	Own bool
+	// Record is the child of the register that the process is or descends from; nil where that is not known.
+	Record *Record
+	// Left means that the process is no descendant of a child of the register any more: a parent in between ended, and the host,
+	// a subreaper, became its parent. A Record is then that of the session that the process is still in.
+	Left bool
+	// Teams are the host's: the one of Record, else all whose sessions its process runs. "" stands for one without a folder.
+	Teams []string
+}
+
+// Ancestry finds the nearest ancestor of this process that is in the list, and tells where below it the process comes from.
+// below is false where no ancestor is listed. It costs a system call where the list is empty, and some 10 µs an ancestor
+// elsewhere.
+func Ancestry(list string) (origin Origin, below bool, err error) {
+	return AncestryOf(list, os.Getpid())
+}
+
+// AncestryOf is [Ancestry] for another process. The error is [os.ErrNotExist] if there is none with that pid.
+func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
+	hosts, err := listed(list)
+	if err != nil || len(hosts) == 0 {
+		return Origin{}, false, err
+	}
+	child, err := lookup(pid)
+	if err != nil {
+		return Origin{}, false, fmt.Errorf("look up process %d: %w", pid, err)
+	}
+	for {
+		parent, ok, err := parentOf(&child)
+		if err != nil || !ok {
+			return Origin{}, false, err
+		}
+		var entries []entry
+		for _, path := range hosts[parent.pid] {
+			e, err := readEntry(path)
+			if errors.Is(err, fs.ErrNotExist) { // the host took it back meanwhile: it runs nobody's session any more
+				continue
+			}
+			if err != nil {
+				return Origin{}, false, fmt.Errorf("whether process %d is below a host is not known: %w", pid, err)
+			}
+			if e.Pid == parent.pid && e.Start == parent.start {
+				entries = append(entries, e)
+			}
+		}
+		if len(entries) > 0 {
+			return originOf(child, parent, entries), true, nil
+		}
+		child = parent
+	}
+}
+
+// parentOf returns the parent of a process. It brings the child up to date where that has got another parent since it was
+// looked at. ok is false at the top of what the system shows.
+func parentOf(child *process) (parent process, ok bool, err error) {
+	for child.parent > 0 {
+		parent, err := lookup(child.parent)
+		if err == nil {
+			return parent, true, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			return process{}, false, fmt.Errorf("look up process %d: %w", child.parent, err)
+		}
+		now, err := lookup(child.pid)
+		if err != nil {
+			return process{}, false, fmt.Errorf("look up process %d: %w", child.pid, err)
+		}
+		if now.parent == child.parent { // it is hidden from us
+			return process{}, false, nil
+		}
+		*child = now
+	}
+	return process{}, false, nil
+}
+
+// originOf tells where below the host a process comes from: child is the process, or its ancestor, whose parent the host is.
+func originOf(child, host process, entries []entry) Origin {
+	o := Origin{Host: host.pid, Own: child.session == host.session}
+	for _, e := range entries {
+		if r, err := readRecord(e.Dir, child.pid); err == nil && r.Start == child.start {
+			return Origin{Host: host.pid, Record: &r, Teams: []string{e.Team}}
+		}
+		o.Teams = append(o.Teams, e.Team)
+	}
+	if o.Own {
+		return o
+	}
+	// No process enters a session that it was not born into. While the leader's record is there, its number is nobody else's.
+	o.Left = true
+	for _, e := range entries {
+		r, err := readRecord(e.Dir, child.session)
+		if err != nil {
+			continue
+		}
+		if leader, err := lookup(r.Pid); err == nil && leader.start == r.Start {
+			o.Record, o.Teams = &r, []string{e.Team}
+			return o
+		}
+	}
+	return o
+}

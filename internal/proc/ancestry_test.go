@@ -1,0 +1,288 @@
+package proc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// originMode makes the test binary write its own origin: its arguments are this word, the list, and the file to write.
+const originMode = "proc-test-origin"
+
+type told struct {
+	Origin
+	Below bool
+}
+
+func tellOrigin(list, to string) error {
+	var t told
+	var err error
+	if t.Origin, t.Below, err = Ancestry(list); err != nil {
+		return err
+	}
+	data, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(to+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(to+".new", to)
+}
+
+// listedHost is a host of the team demo that is in a list.
+func listedHost(t *testing.T) (r *Register, list string) {
+	t.Helper()
+	root := t.TempDir()
+	list = filepath.Join(root, "teams", ListFolder)
+	r, err := OpenListed(filepath.Join(root, "teams", "demo", "hosts", "h1"), Listing{Folder: list, Team: "demo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(list); !os.IsNotExist(err) {
+			t.Errorf("the list stays: %v", err)
+		}
+	})
+	return r, list
+}
+
+func readOrigin(t *testing.T, path string) (is told) {
+	t.Helper()
+	var data []byte
+	eventually(t, "the origin is told", func() (ok bool) {
+		var err error
+		data, err = os.ReadFile(path)
+		return err == nil
+	})
+	if err := json.Unmarshal(data, &is); err != nil {
+		t.Fatal(err)
+	}
+	return is
+}
+
+// whoami is the command that writes its origin, for a shell.
+func whoami(list, to string) string {
+	return fmt.Sprintf("'%s' %s '%s' '%s'", os.Args[0], originMode, list, to)
+}
+
+// TestOrigin: however a process below a host is started, and whatever it does to its environment, its origin is told.
+func TestOrigin(t *testing.T) {
+	adopts := runtime.GOOS == "linux"
+	for _, way := range []struct {
+		name, script string // %s is the command
+		left         bool   // it daemonises: where the system has no subreapers it is below no host then
+		known        bool   // whose it is
+	}{
+		{"plain", "%s", false, true},
+		{"deep", "sh -c \"sh -c \\\"env %s\\\"; true\"; true", false, true},
+		{"no environment", "env -i %s", false, true},
+		{"a session of its own", "setsid --wait env -i %s", false, true},
+		{"an orphan of the session", "(%s &)", true, true},
+		{"nohup", "(nohup %s >/dev/null 2>&1 &)", true, true},
+		{"a daemon", "env -i setsid sh -c '(sh -c \"sleep 0.1; exec \\\"\\$@\\\"\" sh %s &)'", true, false},
+		{"a daemon's daemon", "setsid sh -c '(setsid sh -c \"(sleep 0.1; exec \\\"\\$@\\\") &\" sh %s &)'", true, false},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			r, list := listedHost(t)
+			to := filepath.Join(t.TempDir(), "origin")
+			command := whoami(list, to)
+			if strings.Contains(way.script, "'(") { // it stands in quotes itself
+				command = strings.ReplaceAll(command, "'", "")
+			}
+			script := fmt.Sprintf(way.script, command) + "\nuntil test -e '" + to + "'; do sleep 0.02; done"
+			c := start(t, r, Cmd{Args: []string{"sh", "-c", script}, Member: "ann", Task: "3", Env: append(os.Environ(), "A=1"), Stderr: os.Stderr})
+			is := readOrigin(t, to)
+			c.Wait(within(t))
+			if way.left && !adopts {
+				t.Skip("this system has no subreapers")
+			}
+			if !is.Below || is.Own || is.Left != way.left || is.Host != os.Getpid() {
+				t.Fatalf("got %+v", is)
+			}
+			if len(is.Teams) != 1 || is.Teams[0] != "demo" {
+				t.Errorf("teams %q", is.Teams)
+			}
+			if known := is.Record != nil && is.Record.Member == "ann" && is.Record.Pid == c.Pid() && !is.Record.Trusted; known != way.known {
+				t.Errorf("record %+v", is.Record)
+			}
+		})
+	}
+}
+
+// TestOriginOfATrustedChild: the mark is the register's, and an orphan of such a child does not have it.
+func TestOriginOfATrustedChild(t *testing.T) {
+	r, list := listedHost(t)
+	dir := t.TempDir()
+	inside, left := filepath.Join(dir, "inside"), filepath.Join(dir, "left")
+	script := "env -i " + whoami(list, inside) + "; (sh -c 'sleep 0.1; exec \"$@\"' sh " + whoami(list, left) + " &); until test -e '" + left + "'; do sleep 0.02; done"
+	c := start(t, r, Cmd{Args: []string{"sh", "-c", script}, Member: "ann", Trusted: true})
+	if is := readOrigin(t, inside); !is.Below || is.Left || is.Record == nil || !is.Record.Trusted {
+		t.Errorf("inside: %+v", is)
+	}
+	if is := readOrigin(t, left); runtime.GOOS == "linux" && (!is.Below || !is.Left) {
+		t.Errorf("left behind: %+v", is)
+	}
+	c.Wait(within(t))
+}
+
+// TestOriginWithoutARecord: a child that no register recorded is of the host's own program where it is in its session, and else
+// of nobody known.
+func TestOriginWithoutARecord(t *testing.T) {
+	r, list := listedHost(t)
+	dir := t.TempDir()
+	run := func(name string, setsid bool) told {
+		to := filepath.Join(dir, name)
+		c := exec.Command(os.Args[0], originMode, list, to)
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: setsid}
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return readOrigin(t, to)
+	}
+	if is := run("own", false); !is.Below || !is.Own || is.Record != nil || is.Left {
+		t.Errorf("the program's own child: %+v", is)
+	}
+	if is := run("other", true); !is.Below || is.Own || is.Record != nil || !is.Left {
+		t.Errorf("a child of another session: %+v", is)
+	}
+	unlisted := open(t, "")
+	to := filepath.Join(dir, "unlisted")
+	if _, err := unlisted.Run(within(t), Cmd{Args: []string{os.Args[0], originMode, list, to}}, Ladder{}); err != nil {
+		t.Fatal(err)
+	}
+	if is := readOrigin(t, to); !is.Below || is.Own || is.Record != nil {
+		t.Errorf("a child of a register without records: %+v", is)
+	}
+	// Whoever removes or forges the record of its session is not known any more.
+	to = filepath.Join(dir, "removed")
+	c := start(t, r, Cmd{Args: []string{"sh", "-c", fmt.Sprintf("rm '%s'/$$.json; %s", r.dir, whoami(list, to))}, Member: "ann"})
+	c.Wait(within(t))
+	if is := readOrigin(t, to); !is.Below || is.Own || is.Record != nil {
+		t.Errorf("a child whose record was removed: %+v", is)
+	}
+	to = filepath.Join(dir, "older")
+	c = start(t, r, Cmd{Args: []string{"sh", "-c", fmt.Sprintf(`sed -i.bak 's/"start":"/"start":"x/' '%s'/$$.json; %s`, r.dir, whoami(list, to))}, Member: "ann"})
+	c.Wait(within(t))
+	if is := readOrigin(t, to); !is.Below || is.Record != nil {
+		t.Errorf("a child with the record of another process of that number: %+v", is)
+	}
+	os.Remove(filepath.Join(r.dir, strconv.Itoa(c.Pid())+".json.bak"))
+}
+
+// TestOriginElsewhere: another list knows nothing of the host, and entries of processes that are gone mean nothing and are swept.
+func TestOriginElsewhere(t *testing.T) {
+	r, _ := listedHost(t)
+	other := filepath.Join(t.TempDir(), ListFolder)
+	to := filepath.Join(t.TempDir(), "origin")
+	ask := func() told {
+		os.Remove(to)
+		if _, err := r.Run(within(t), Cmd{Args: []string{os.Args[0], originMode, other, to}, Member: "ann"}, Ladder{}); err != nil {
+			t.Fatal(err)
+		}
+		return readOrigin(t, to)
+	}
+	if is := ask(); is.Below {
+		t.Errorf("no list: %+v", is)
+	}
+	if err := os.MkdirAll(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	stale := filepath.Join(other, strconv.Itoa(os.Getpid())+"-X.json")
+	data, _ := json.Marshal(entry{Pid: os.Getpid(), Start: "before", Dir: r.dir, Team: "demo"})
+	if err := os.WriteFile(stale, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if is := ask(); is.Below {
+		t.Errorf("an entry of a process of before: %+v", is)
+	}
+	again, err := OpenListed(filepath.Join(t.TempDir(), "h2"), Listing{Folder: other})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stale); !os.IsNotExist(err) {
+		t.Errorf("the entry of a process of before stays: %v", err)
+	}
+	if err := again.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := os.MkdirAll(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(stale, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := AncestryOf(other, os.Getpid()); err != nil {
+		t.Errorf("a damaged entry of a process that is no ancestor: %v", err)
+	}
+	if err := func() error {
+		_, err := r.Run(within(t), Cmd{Args: []string{os.Args[0], originMode, other, to}}, Ladder{})
+		return err
+	}(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAncestors: the walk follows the parents of this process to the top, through every kind of name.
+func TestAncestors(t *testing.T) {
+	child, err := lookup(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if child.parent != os.Getppid() {
+		t.Fatalf("the parent is %d, and is %d", child.parent, os.Getppid())
+	}
+	for depth := 0; ; depth++ {
+		parent, ok, err := parentOf(&child)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			t.Logf("%d ancestors", depth)
+			return
+		}
+		if child = parent; depth > 10_000 {
+			t.Fatal("the walk does not end")
+		}
+	}
+}
+
+// BenchmarkAncestry: what a command pays to know whom it runs for.
+func BenchmarkAncestry(b *testing.B) {
+	none := filepath.Join(b.TempDir(), ListFolder)
+	b.Run("no host", func(b *testing.B) {
+		for b.Loop() {
+			if _, _, err := Ancestry(none); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	full := filepath.Join(b.TempDir(), ListFolder)
+	if err := os.MkdirAll(full, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	for i := range 20 { // hosts that are no ancestors of ours
+		data, _ := json.Marshal(entry{Pid: 1 << 22, Start: "x", Dir: "/nowhere"})
+		if err := os.WriteFile(filepath.Join(full, fmt.Sprintf("%d-%d.json", 1<<22+i, i)), data, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("20 hosts elsewhere", func(b *testing.B) {
+		for b.Loop() {
+			if _, _, err := Ancestry(full); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
