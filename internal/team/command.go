@@ -270,33 +270,6 @@ func oneOf(what, value string, valid []string) error {
 	return refuse(Invalid, "%q is no %s; it is one of: %s", brief(value), what, strings.Join(valid, ", "))
 }
 
-// ValidName reports whether a team or a member may have this name: a letter or digit, then up to 63 letters, digits, _ or -.
-func ValidName(name string) bool {
-	if len(name) == 0 || len(name) > MaxName || name[0] == '_' || name[0] == '-' {
-		return false
-	}
-	for i := range len(name) {
-		if b := name[i]; !(b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '_' || b == '-') {
-			return false
-		}
-	}
-	return true
-}
-
-// CheckName is the error for a name that is not a [ValidName]. what is team, member or lead.
-func CheckName(what, name string) error {
-	if !ValidName(name) {
-		return refuse(Invalid, "%q cannot be the name of a %s: a name is a letter or digit and then up to 63 letters, digits, _ or -", brief(name), what)
-	}
-	if what != "team" && slices.ContainsFunc(reserved, func(r string) bool { return strings.EqualFold(r, name) }) {
-		return refuse(Invalid, "%q cannot be the name of a %s: its messages would seem to come from the %s itself", name, what, strings.ToLower(name))
-	}
-	return nil
-}
-
-// reserved are names under which a member could pass, to a model that reads its mail, for somebody with more rights.
-var reserved = []string{"user", "system"}
-
 // brief is enough of what a command named to know it by in an error.
 func brief(s string) string { return clipTo(s, 80) }
 

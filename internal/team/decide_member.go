@@ -29,7 +29,7 @@ func (b *SpawnMember) decide(d *decision) error {
 	if err := d.affordable(); err != nil {
 		return err
 	}
-	if err := CheckName("member", b.Name); err != nil {
+	if err := CheckNewMember(b.Name, d.team.Lead); err != nil {
 		return err
 	}
 	if taken := d.sameName(b.Name); taken != "" {

@@ -88,7 +88,7 @@ func (b *CreateTeam) decide(d *decision) error {
 	if err := CheckName("team", b.Name); err != nil {
 		return err
 	}
-	if err := CheckName("lead", lead); err != nil {
+	if err := checkNewLead(lead); err != nil {
 		return err
 	}
 	if err := oneOf("permission mode", mode, PermissionModes); err != nil {

@@ -265,7 +265,7 @@ func (r *roll) find(name string) int {
 
 // Join adds a member to the roster.
 func (t *Team) Join(ctx context.Context, m claudefs.Member) error {
-	if err := team.CheckName("member", m.Name); err != nil {
+	if err := team.CheckNewMember(m.Name, Lead); err != nil {
 		return err
 	}
 	return t.amend(ctx, func(r *roll) (bool, error) {

@@ -1,0 +1,49 @@
+package team
+
+import (
+	"strings"
+	"testing"
+)
+
+// A name that claims authority is no new member's, in any case and in letters that look like it.
+func TestNamesOfAuthority(t *testing.T) {
+	for _, name := range []string{
+		"lead", "LEAD", "Lead", "lead-2", "leader", "1ead", "Iead", "l3ad", "team-lead", "teamlead", "Team_Lead", "team-1ead",
+		"user", "USER", "us3r", "user-1", "user2", "u-s-e-r", "human", "hurnan", "person", "system", "5ystem",
+		"admin", "adm1n", "aclmin", "admln", "ADMIN-3", "root", "r00t", "ro-ot", "owner", "ovvner", "0wner", "operator", "0perat0r",
+		"assistant", "a55istant", "anthropic", "anthr0pic", "openai", "open-ai", "google", "g00gle", "cadre",
+	} {
+		err := CheckNewMember(name, "boss")
+		if CodeOf(err) != Invalid || !strings.Contains(err.Error(), "would seem to come from") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"b0ss", "bo55", "BO-SS"} {
+		if err := CheckNewMember(name, "boss"); CodeOf(err) != Invalid || !strings.Contains(err.Error(), "the lead, boss") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"claude", "codex", "gemini", "opencode", "ann", "users", "leading", "mate-1", "worker-12", "reviewer", "rooter", "ownership"} {
+		if err := CheckNewMember(name, "boss"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, good := range map[string]bool{"lead": true, "team-lead": true, "boss": true, "owner": true, "user": false, "Us3r": false, "system": false, "anthropic": false} {
+		if err := checkNewLead(name); (err == nil) != good {
+			t.Errorf("a lead named %s: %v", name, err)
+		}
+	}
+}
+
+// Members that have such a name already keep it: their history is applied, and they act as they did.
+func TestNamesThatAreThere(t *testing.T) {
+	s := &State{}
+	s.Apply(&Record{Seq: 1, At: 1, Events: []Event{
+		&TeamCreated{Team: Team{ID: "demo-1", Name: "demo", Lead: "lead"}, Lead: Member{Name: "lead", Agent: External, Status: Active}},
+		&MemberSpawned{Member: Member{Name: "admin", Agent: External, Status: Active, Incarnation: 1}},
+	}})
+	d, err := Decide(s, Command{ID: "c", Actor: "admin", At: 2, Body: &SendMessage{To: "lead", Body: "hello"}})
+	if err != nil || d.Record == nil {
+		t.Errorf("%+v, %v", d.Record, err)
+	}
+}
