@@ -89,7 +89,7 @@ var rooms = []room{
 		"who is silent is found out in the same way by whatever process stays with a team, with sessions or without"},
 	{"coord", []string{"agent", "agentdef", "briefing", "checkpoint", "desk", "durable", "git", "heartbeat", "letter", "lookout", "mcpserver", "proc", "regularfile", "team", "toolbox", "worktree"},
 		"a host is one more actor with a desk; it decides nothing, and knows of agents no more than their contract"},
-	{"resume", []string{"coord", "desk", "heartbeat", "leader", "lookout", "proc", "team"},
+	{"resume", []string{"consolidate", "coord", "desk", "heartbeat", "leader", "lookout", "proc", "team"},
 		"it looks at everything that is left of a team, and touches nothing"},
 	{"consolidate", []string{"coord", "desk", "git", "proc", "regularfile", "sanitize", "show", "team", "worktree"},
 		"it takes the last steps of a team, with git and with the core's leave for each; who asked for that, and what is told to a person, is its caller's affair"},

@@ -52,6 +52,9 @@ const (
 	endPatience  = 3 * time.Minute  // for a member to end, and its work to be merged
 )
 
+// Running reports whether a process of this machine consolidates the team whose folder that is, or takes a consolidation back.
+func Running(teamDir string) bool { return proc.Held(filepath.Join(teamDir, lockFile)) }
+
 // Run consolidates the team, from where an attempt before this one was. It returns the record of the team.
 func Run(ctx context.Context, o Options) (*Record, error) {
 	w, done, err := prepare(ctx, o, false)

@@ -13,33 +13,27 @@ package resume
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"time"
 
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/heartbeat"
-	"cadre/internal/leader"
-	"cadre/internal/lookout"
-	"cadre/internal/proc"
 	"cadre/internal/team"
 )
 
 // Life is what is known of a member's session.
-type Life string
+type Life = team.Life
 
 // The lives of a member.
 const (
-	Online  Life = "online"
-	Offline Life = "offline"
-	Resting Life = "resting" // it has no session at the moment, and is to get one
-	Outside Life = "outside" // an external member, of whose session nothing is known: it is none of cadre mcp, or has taken leave
-	Ended   Life = "ended"
-	Unknown Life = "unknown" // a clock is wrong, or the sign of life is damaged
+	Online  = team.LifeOnline
+	Offline = team.LifeOffline
+	Resting = team.LifeResting
+	Outside = team.LifeOutside
+	Ended   = team.LifeEnded
+	Unknown = team.LifeUnknown
 )
 
 // Member is what is known of one member.
@@ -85,7 +79,7 @@ type Examination struct {
 	Skew        []string          `json:"skew,omitempty"`       // what the clocks disagree about
 	InProgress  []team.Task       `json:"inProgress,omitempty"` // the tasks that are under way
 	Permissions []team.Permission `json:"permissions,omitempty"`
-	beats       map[string]heartbeat.Beat
+	Attention   []team.Item       `json:"attention"` // what waits for a person
 }
 
 // Count returns how many members have that life.
@@ -121,11 +115,7 @@ const near = 512
 
 // Examine looks at the team whose folder is dir.
 func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Examination, error) {
-	e := &Examination{Tasks: map[string]int{}, Facts: []Fact{}, Mail: []team.Message{}}
-	var err error
-	if e.beats, err = heartbeat.Of(dir).All(); err != nil {
-		return nil, err
-	}
+	e := &Examination{Tasks: map[string]int{}, Mail: []team.Message{}}
 	held := map[string]string{}
 	var members []team.Member
 	var took, ended int64
@@ -136,12 +126,12 @@ func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Exa
 		for _, status := range []team.TaskStatus{team.Pending, team.InProgress, team.Completed} {
 			e.Tasks[string(status)] = s.Count(status)
 		}
+		for t := range s.Underway() {
+			held[t.Owner] = t.ID
+			e.InProgress = append(e.InProgress, t)
+		}
 		for t := range s.Tasks() {
-			switch {
-			case t.Status == team.InProgress:
-				held[t.Owner] = t.ID
-				e.InProgress = append(e.InProgress, t)
-			case t.Status == team.Completed && t.StartedAt > 0 && t.CompletedAt >= t.StartedAt:
+			if t.Status == team.Completed && t.StartedAt > 0 && t.CompletedAt >= t.StartedAt {
 				took += int64(t.CompletedAt - t.StartedAt)
 				ended++
 			}
@@ -150,75 +140,25 @@ func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Exa
 	if created := time.UnixMilli(int64(e.Team.CreatedAt)); now.Before(created.Add(-heartbeat.Tolerance)) {
 		e.Skew = append(e.Skew, fmt.Sprintf("the team was created %s in the future", created.Sub(now).Round(time.Second)))
 	}
-	e.lead(dir, now)
+	seen, err := look(ctx, e.Team, members, dir, now, nil)
+	if err != nil {
+		return nil, err
+	}
+	e.Lead, e.Facts, e.Skew = seen.lead, seen.facts, append(e.Skew, seen.skew...)
 	for _, m := range members {
-		e.member(dir, m, held[m.Name], now)
+		e.member(dir, m, held[m.Name], seen.outside.Sights[m.Name])
 	}
-	for _, f := range e.Team.Facts {
-		now := look(ctx, e.Team.Dir, f)
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		e.Facts = append(e.Facts, now)
-	}
+	d.View(func(s *team.State) { e.Attention = s.Attention(team.Time(now.UnixMilli()), &seen.outside) })
 	e.progress(took, ended)
 	return e, e.mail(ctx, d, mail)
 }
 
-func (e *Examination) lead(dir string, now time.Time) {
-	t := e.Team
-	b, there := e.beats[t.Lead]
-	b = leader.LastBeat(t, b, there && !b.Unreadable)
-	e.Lead = Lead{Session: t.LeadSession, Lost: t.LeadLost, Lives: leader.Lives(dir), LastSeen: team.Time(b.At)}
-	here, _ := os.Hostname()
-	if e.Lead.Lives && b.Machine == here && b.Pid != 0 { // who is about to lead has the lock before that is on record
-		_, err := proc.StartTime(b.Pid)
-		e.Lead.Taking = errors.Is(err, fs.ErrNotExist)
-		e.Lead.Lives = !e.Lead.Taking
-	}
-	if b.Machine != here && !e.Lead.Lives {
-		e.Lead.Machine = b.Machine
-	}
-	silent, skewed := b.Age(now)
-	if skewed && t.LeadSession != "" {
-		e.Skew = append(e.Skew, fmt.Sprintf("the last sign of life of the lead lies %s in the future", time.UnixMilli(int64(e.Lead.LastSeen)).Sub(now).Round(time.Second)))
-	}
-	e.Lead.Stale = !e.Lead.Lives && !skewed && silent >= time.Duration(t.Timing.OrDefaults().Stale)*time.Millisecond
-}
-
-func (e *Examination) member(dir string, m team.Member, task string, now time.Time) {
-	one := Member{Name: m.Name, Agent: m.Agent, Status: string(m.Status), Task: task, Context: m.Context, Session: m.Session}
+// member adds what is known of the member.
+func (e *Examination) member(dir string, m team.Member, task string, seen team.Sight) {
 	e.Unread += len(m.Inbox)
 	e.Late += len(m.Late)
-	b, there := e.beats[m.Name]
-	if there && !b.Unreadable {
-		one.LastSeen = team.Time(b.At)
-	}
-	offline := time.Duration(e.Team.Timing.OrDefaults().Offline) * time.Millisecond
-	age, skewed := b.Age(now)
-	gone := lookout.Gone(dir, m, b, there)
+	one := Member{Name: m.Name, Agent: m.Agent, Status: string(m.Status), Life: seen.Life, Why: seen.Why, LastSeen: seen.Seen, Task: task, Context: m.Context, Session: m.Session}
 	_, one.Saved, _ = coord.ReadSaved(dir, m.Name) // one that cannot be read is reported where it is to be kept
-	switch {
-	case !m.Status.Running():
-		one.Life, one.Why = Ended, m.Summary
-	case m.Name == e.Team.Lead && m.Agent == team.External || m.Agent == team.External && !there:
-		one.Life = Outside
-	case m.Agent != team.External && m.Host == "":
-		one.Life, one.Why = Resting, "no process runs its session"
-	case gone != "":
-		one.Life, one.Why = Offline, gone
-	case b.Unreadable:
-		one.Life, one.Why = Unknown, "its last sign of life cannot be read"
-	case !there || !lookout.Its(m, b):
-		one.Life, one.Why = Online, "its host lives; it gave no sign of life yet"
-	case skewed:
-		one.Life, one.Why = Unknown, "its last sign of life lies in the future: a clock is wrong"
-		e.Skew = append(e.Skew, fmt.Sprintf("the last sign of life of %s lies %s in the future", m.Name, time.UnixMilli(b.At).Sub(now).Round(time.Second)))
-	case age >= offline:
-		one.Life, one.Why = Offline, fmt.Sprintf("silent for %s", age.Round(time.Second))
-	default:
-		one.Life = Online
-	}
 	if one.Life == Online && e.Team.LeadLost != 0 && m.Name != e.Team.Lead {
 		one.Status = "zombie"
 	}

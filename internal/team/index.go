@@ -33,6 +33,13 @@ func (b bitset) all() iter.Seq[int] {
 	}
 }
 
+func (b bitset) count() (n int) {
+	for _, word := range b {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
 // reindex brings what is derived from the task at i up to date: its open blockers and whether it is ready.
 func (s *State) reindex(i int) {
 	t := &s.tasks[i]

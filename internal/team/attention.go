@@ -1,0 +1,514 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ItemKind is what sort of thing waits for a person.
+type ItemKind string
+
+// The kinds of items, in the order in which they are listed: first what has a deadline, then what keeps the whole team, then what keeps
+// a member or a task, then what can wait.
+const (
+	ItemPermission  ItemKind = "permission"  // a member asks for leave to use a tool
+	ItemPlan        ItemKind = "plan"        // a member's plan waits for approval
+	ItemDirectory   ItemKind = "directory"   // the directory that the team works in is missing
+	ItemElsewhere   ItemKind = "elsewhere"   // the team may be running on another machine
+	ItemInterrupted ItemKind = "interrupted" // a consolidation was begun and nobody is at it
+	ItemDormant     ItemKind = "dormant"     // no process of the team is alive
+	ItemUnhosted    ItemKind = "unhosted"    // no process runs the sessions of its members
+	ItemLeadLost    ItemKind = "lead_lost"   // nobody leads
+	ItemLeadFailed  ItemKind = "lead_failed" // the lead cannot continue by itself
+	ItemBudget      ItemKind = "budget"      // the budget is spent
+	ItemFailed      ItemKind = "failed"      // a member failed, and its work is open
+	ItemOffline     ItemKind = "offline"     // nothing is heard of a member
+	ItemCheck       ItemKind = "check"       // the last consolidation ended with a failed check
+	ItemTaskFailed  ItemKind = "task_failed" // a task is out of retries
+	ItemTaskYours   ItemKind = "task_yours"  // a task is for the person who leads
+	ItemUnassigned  ItemKind = "unassigned"  // tasks are open that no member takes
+	ItemHook        ItemKind = "hook"        // a hook keeps rejecting the same thing
+	ItemConsolidate ItemKind = "consolidate" // all work is done, and waits to be checked and committed
+	ItemBudgetLow   ItemKind = "budget_low"  // most of the budget is spent
+	ItemLate        ItemKind = "late"        // messages wait for long
+	ItemFacts       ItemKind = "facts"       // files that everybody relies on changed
+)
+
+// ForUser is [Item].WaitsFor where a person is to act.
+const ForUser = "user"
+
+// Item is one thing that waits for a person, or for the lead where an agent leads that can see to it.
+type Item struct {
+	Kind     ItemKind `json:"kind"`
+	WaitsFor string   `json:"waitsFor"` // [ForUser], or the name of the lead
+	Member   string   `json:"member,omitempty"`
+	Task     string   `json:"task,omitempty"`
+	Request  string   `json:"request,omitempty"`
+	About    string   `json:"about,omitempty"`    // the budget, check or hook that it is about
+	Since    Time     `json:"since,omitempty"`    // 0 where nobody knows
+	Deadline Time     `json:"deadline,omitempty"` // when it is answered with no because nobody did; 0 for never
+	Text     string   `json:"text"`               // a sentence; it may quote what agents wrote
+	Hint     Hint     `json:"hint"`
+}
+
+// Key tells items apart: it stays the same for as long as the same thing waits.
+func (i Item) Key() string {
+	return strings.Join([]string{string(i.Kind), i.Member, i.Task, i.Request, i.About}, "/")
+}
+
+// Action is what would help. Each front end says in its own terms how it is done.
+type Action string
+
+// The actions of hints.
+const (
+	ActAnswerPermission Action = "answer_permission" // Request
+	ActAnswerPlan       Action = "answer_plan"       // Request
+	ActMove             Action = "move"              // say where the team's directory is now
+	ActTakeOver         Action = "take_over"         // take the lead from the session that has it
+	ActResume           Action = "resume"            // continue the team
+	ActConsolidate      Action = "consolidate"       // check and commit its work, or finish what was begun of that
+	ActRaiseBudget      Action = "raise_budget"
+	ActSpawn            Action = "spawn"         // add the member Name with the agent Agent
+	ActRejoin           Action = "rejoin"        // start the session of the external member again
+	ActReassign         Action = "reassign"      // give Task to somebody else
+	ActRetryTask        Action = "retry_task"    // return Task to the queue
+	ActCompleteTask     Action = "complete_task" // do Task, and complete it
+	ActAssignTask       Action = "assign_task"   // say who is to do Task
+	ActShowTask         Action = "show_task"
+	ActShowLog          Action = "show_log"
+	ActResend           Action = "resend" // send the late messages of Member again
+	ActRecordFacts      Action = "record_facts"
+)
+
+// Hint says which action would help, and on what.
+type Hint struct {
+	Action  Action `json:"action"`
+	Member  string `json:"member,omitempty"`
+	Task    string `json:"task,omitempty"`
+	Request string `json:"request,omitempty"`
+	Name    string `json:"name,omitempty"`  // spawn: a free name
+	Agent   string `json:"agent,omitempty"` // spawn
+}
+
+// mostAlike is how many items there are of tasks of one kind; the last one stands for the rest.
+const mostAlike = 20
+
+// budgetLow is the percentage of a budget from which on the user is told.
+const budgetLow = 80
+
+// Attention returns what waits for a person, always in the same order. One cause is one item: members that are offline because the only
+// host died are named by the item of that. What an agent that leads is told of and can see to waits for it, not for the user. A team
+// that is only observed has none: its own agents answer there. The cost does not grow with the tasks that are done or in progress.
+func (s *State) Attention(now Time, o *Outside) []Item {
+	a := &attention{s: s, t: &s.team, o: o, now: now, lead: ForUser}
+	if !s.Exists() || s.team.Observed != "" {
+		return nil
+	}
+	if s.leadActs(o) {
+		a.lead = s.team.Lead
+	}
+	if !s.over() {
+		a.requests()
+	}
+	a.whole()
+	if !s.over() {
+		a.money()
+		a.people()
+		a.work()
+		a.rest()
+	}
+	return a.items
+}
+
+// leadActs reports whether an agent leads that is there to see to things.
+func (s *State) leadActs(o *Outside) bool {
+	lead := s.lead()
+	switch {
+	case s.team.LeadLost != 0 || s.leadGone(o) || lead.Setbacks >= MaxSetbacks:
+		return false
+	case lead.Agent == External:
+		return o != nil && o.LeadActs
+	}
+	return o == nil || o.Hosted
+}
+
+// attention is a list of items that is being made.
+type attention struct {
+	s     *State
+	t     *Team
+	o     *Outside
+	now   Time
+	lead  string // whom the things wait for that the lead sees to
+	items []Item
+}
+
+func (a *attention) add(i Item, format string, args ...any) {
+	i.Text = fmt.Sprintf(format, args...)
+	if i.WaitsFor == "" {
+		i.WaitsFor = ForUser
+	}
+	a.items = append(a.items, i)
+}
+
+// requests are those that wait for an answer. One whose member has no session any more is answered all the same.
+func (a *attention) requests() {
+	for _, p := range a.s.permissions {
+		by := a.lead
+		if a.s.AsksUser(p.Member) {
+			by = ForUser
+		}
+		a.add(Item{Kind: ItemPermission, WaitsFor: by, Member: p.Member, Request: p.Request, Since: p.AskedAt, Deadline: p.Deadline,
+			Hint: Hint{Action: ActAnswerPermission, Request: p.Request}}, "%s asks to use %s: %s", p.Member, brief(p.Tool), clipTo(p.Input, 200))
+	}
+	for i := range a.s.members {
+		m := &a.s.members[i]
+		if p := m.Plan; p.State == "submitted" && m.Status.Running() {
+			a.add(Item{Kind: ItemPlan, WaitsFor: a.lead, Member: m.Name, Request: p.Request, Since: p.AskedAt, Deadline: p.Deadline,
+				Hint: Hint{Action: ActAnswerPlan, Request: p.Request}}, "%s submitted a plan and changes nothing before it is approved.", m.Name)
+		}
+	}
+}
+
+// whole is what keeps the team as a whole.
+func (a *attention) whole() {
+	t, o, c := a.t, a.o, &a.t.Consolidation
+	if a.s.Interrupted(o) {
+		a.add(Item{Kind: ItemInterrupted, Since: c.BeganAt, Hint: Hint{Action: ActConsolidate}},
+			"Consolidation %d was begun by %s and interrupted; no process continues it.", c.Attempt, person(c.By))
+	}
+	if a.s.over() {
+		return
+	}
+	if o != nil && o.Directory != "" {
+		a.add(Item{Kind: ItemDirectory, Hint: Hint{Action: ActMove}}, "Nobody can work in %s: %s.", t.Dir, o.Directory)
+	}
+	if o != nil && o.Elsewhere != "" && !o.Led && t.LeadLost == 0 {
+		a.add(Item{Kind: ItemElsewhere, Since: o.Sights[t.Lead].Seen, Hint: Hint{Action: ActTakeOver}}, "Session %s leads the team on the machine %s.", t.LeadSession, o.Elsewhere)
+	}
+	waits := t.Status == TeamConsolidating && a.s.Count(InProgress) == 0 // for its consolidation, which needs no session
+	without := a.s.Unhosted(o)
+	switch {
+	case c.Open() || waits && !c.Open():
+	case a.s.Dormant(o):
+		a.add(Item{Kind: ItemDormant, Since: a.lastSeen(), Hint: Hint{Action: ActResume}}, "No process of the team is running%s.", a.leftToDo())
+	case len(without) > 0 && (o.Elsewhere == "" || o.Led):
+		a.add(Item{Kind: ItemUnhosted, Since: a.lastSeen(), Hint: Hint{Action: ActResume}}, "No process runs the %s of %s.", word(len(without), "session", "sessions"), andMore(without))
+	}
+	lead := a.s.lead()
+	switch gone := a.s.leadGone(o); {
+	case a.s.Dormant(o):
+	case t.LeadLost != 0:
+		a.add(Item{Kind: ItemLeadLost, Since: t.LeadLost, Hint: Hint{Action: ActResume}}, "Nobody leads: session %s is lost%s%s.", t.LeadSession, a.zombies(), a.held())
+	case gone:
+		a.add(Item{Kind: ItemLeadLost, Since: o.Sights[t.Lead].Seen, Hint: Hint{Action: ActResume}}, "Nobody leads: the process of session %s has ended.", t.LeadSession)
+	case lead.Setbacks >= MaxSetbacks:
+		a.add(Item{Kind: ItemLeadFailed, Member: lead.Name, Since: lead.Since, Hint: Hint{Action: ActResume}}, "The lead cannot continue: %s", clipTo(lead.Summary, 200))
+	}
+}
+
+// lastSeen is the last sign of life of anybody.
+func (a *attention) lastSeen() (last Time) {
+	for _, sight := range a.o.Sights {
+		last = max(last, sight.Seen)
+	}
+	return last
+}
+
+func (a *attention) leftToDo() string {
+	open := a.s.Count(Pending) + a.s.Count(InProgress)
+	if open == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s open", isAre(open, "task"))
+}
+
+func (a *attention) zombies() string {
+	var names []string
+	for i := range a.s.members {
+		if m := &a.s.members[i]; a.s.Standing(m.Name, a.o) == Zombie {
+			names = append(names, m.Name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return "; " + names[0] + " ends its task and begins nothing new"
+	}
+	return "; " + andMore(names) + " end their tasks and begin nothing new"
+}
+
+func (a *attention) held() string {
+	n := a.s.HeldMessages()
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s until somebody leads", word(n, "1 message waits", strconv.Itoa(n)+" messages wait"))
+}
+
+// money is the budget.
+func (a *attention) money() {
+	for _, u := range a.s.Spending(a.now) {
+		i := Item{About: u.What, Hint: Hint{Action: ActRaiseBudget}}
+		switch {
+		case a.t.Exhausted == u.What:
+			i.Kind = ItemBudget
+			a.add(i, "The %s is spent (%s); no new work is started.", budgetWord(u.What), u)
+		case a.t.Exhausted == "" && u.Percent() >= budgetLow:
+			i.Kind = ItemBudgetLow
+			a.add(i, "%d %% of the %s is spent (%s).", u.Percent(), budgetWord(u.What), u)
+		}
+	}
+}
+
+// people are members that failed, or of which nothing is heard.
+func (a *attention) people() {
+	s := a.s
+	if s.Count(Pending)+s.Count(InProgress) > 0 {
+		for i := range s.members {
+			if m := &s.members[i]; m.Status == Failed && !a.replaced(m) {
+				a.add(Item{Kind: ItemFailed, WaitsFor: a.lead, Member: m.Name, Since: m.Since, Hint: Hint{Action: ActSpawn, Member: m.Name, Name: a.free(m.Name), Agent: m.Agent}},
+					"%s failed: %s", m.Name, clipTo(m.Summary, 200))
+			}
+		}
+	}
+	if s.Dormant(a.o) {
+		return
+	}
+	for i := range s.members {
+		m := &s.members[i]
+		var seen Sight
+		if a.o != nil {
+			seen = a.o.Sights[m.Name]
+		}
+		hosted := m.Agent != External
+		switch {
+		case m.Name == a.t.Lead || s.Standing(m.Name, a.o) != Away:
+			continue
+		case hosted && a.o != nil && !a.o.Hosted: // the item of the host names it
+			continue
+		case hosted && seen.HostGone && m.Offline == 0: // another host is about to take it over
+			continue
+		}
+		why := seen.Why
+		if why == "" {
+			why = "nothing is heard of it"
+		}
+		item := Item{Kind: ItemOffline, WaitsFor: a.lead, Member: m.Name, Since: seen.Seen, Hint: Hint{Action: ActShowLog}}
+		if m.Offline != 0 {
+			item.Since = m.Offline
+		}
+		if !hosted {
+			item.Hint = Hint{Action: ActRejoin, Member: m.Name}
+		}
+		holds := ""
+		if held := s.holds(m.Name); len(held) > 0 {
+			item.Task = held[0].ID
+			item.Hint = Hint{Action: ActReassign, Task: held[0].ID, Member: m.Name}
+			holds = "; it holds task " + held[0].ID
+		}
+		a.add(item, "%s is offline: %s%s.", m.Name, why, holds)
+	}
+}
+
+// replaced reports whether somebody joined since the member failed: whoever looked into that has seen to it.
+func (a *attention) replaced(m *Member) bool {
+	return slices.ContainsFunc(a.s.members, func(other Member) bool { return other.JoinedAt > m.Since && other.Status != Failed })
+}
+
+func (a *attention) free(name string) string {
+	for n := 2; ; n++ {
+		if free := Numbered(name, n); a.s.member(free) == nil {
+			return free
+		}
+	}
+}
+
+// work is what keeps tasks.
+func (a *attention) work() {
+	c := &a.t.Consolidation
+	if a.t.Status == TeamActive && c.Step == Abandoned && c.Failed != "" {
+		a.add(Item{Kind: ItemCheck, WaitsFor: a.lead, About: c.Failed, Since: c.EndedAt, Hint: Hint{Action: ActConsolidate}}, "The check %s failed, and nothing was committed.", brief(c.Failed))
+	}
+	n, all := 0, a.s.failed.count()
+	for t := range a.s.OutOfRetries() {
+		if n++; n == mostAlike && all > mostAlike {
+			a.add(Item{Kind: ItemTaskFailed, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt, Hint: Hint{Action: ActRetryTask, Task: t.ID}},
+				"Task %s and %d more are out of retries.", t.ID, all-n)
+			break
+		}
+		times := ""
+		if t.Failures > 1 {
+			times = fmt.Sprintf(" %d times", t.Failures)
+		}
+		a.add(Item{Kind: ItemTaskFailed, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt, Hint: Hint{Action: ActRetryTask, Task: t.ID}},
+			"Task %s (%s) failed%s: %s", t.ID, brief(t.Subject), times, clipTo(t.Failure, 200))
+	}
+	yours, nobodys := a.s.untaken()
+	for n, t := range yours {
+		if a.lead != ForUser { // it is the work of an agent
+			break
+		}
+		item := Item{Kind: ItemTaskYours, Task: t.ID, Since: t.UpdatedAt, Hint: Hint{Action: ActCompleteTask, Task: t.ID, Member: a.t.Lead}}
+		if n+1 == mostAlike && len(yours) > mostAlike {
+			a.add(item, "Task %s and %d more wait for you.", t.ID, len(yours)-mostAlike)
+			break
+		}
+		a.add(item, "Task %s waits for you: %s", t.ID, brief(t.Subject))
+	}
+	if len(nobodys) > 0 && a.t.Status != TeamConsolidating {
+		t := nobodys[0]
+		item := Item{Kind: ItemUnassigned, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt, Hint: Hint{Action: ActAssignTask, Task: t.ID}}
+		if len(nobodys) == 1 {
+			a.add(item, "Task %s is open, and no member takes it: %s", t.ID, brief(t.Subject))
+		} else {
+			a.add(item, "Task %s and %d more are open, and no member takes them.", t.ID, len(nobodys)-1)
+		}
+	}
+}
+
+// rest is what can wait.
+func (a *attention) rest() {
+	s := a.s
+	for _, r := range s.rejections {
+		if m := s.member(r.Member); m != nil && !m.Status.Running() {
+			continue
+		}
+		item, about := Item{Kind: ItemHook, WaitsFor: a.lead, Member: r.Member, About: r.Key, Since: r.At, Hint: Hint{Action: ActShowLog}}, ""
+		if r.Task != "" {
+			if t := s.task(r.Task); t != nil {
+				if !t.Status.open() {
+					continue
+				}
+				item.Task, item.Hint = t.ID, Hint{Action: ActShowTask, Task: t.ID}
+			}
+			about = " (task " + brief(r.Task) + ")"
+		}
+		a.add(item, "The hook %s rejected the same thing of %s %d times%s: %s", r.Hook, person(r.Member), MaxStrikes, about, clipTo(r.Feedback, 200))
+	}
+	if a.t.Status == TeamConsolidating && !a.t.Consolidation.Open() && s.Count(InProgress) == 0 {
+		a.add(Item{Kind: ItemConsolidate, Hint: Hint{Action: ActConsolidate}}, "The work is done and waits to be checked and committed.")
+	}
+	for i := range s.members {
+		if m := &s.members[i]; m.Status.Running() && len(m.Late) > 0 {
+			item := Item{Kind: ItemLate, WaitsFor: a.lead, Member: m.Name, Hint: Hint{Action: ActResend, Member: m.Name}}
+			if msg := s.messages[m.Late[0]]; msg != nil {
+				item.Since = max(msg.SentAt, msg.ResentAt)
+			}
+			a.add(item, "%s for %s for more than %s.", word(len(m.Late), "1 message waits", strconv.Itoa(len(m.Late))+" messages wait"), m.Name,
+				span(Time(a.t.Timing.OrDefaults().Undelivered)))
+		}
+	}
+	if a.o != nil && len(a.o.Stale) > 0 {
+		a.add(Item{Kind: ItemFacts, Hint: Hint{Action: ActRecordFacts}}, "%s changed since the team took note of %s: %s.",
+			word(len(a.o.Stale), "A fact", "Facts"), word(len(a.o.Stale), "it", "them"), clipTo(strings.Join(a.o.Stale, ", "), 200))
+	}
+}
+
+// untaken returns the tasks that could be claimed and that no running teammate takes: those for the lead itself, and those for nobody.
+// The most urgent come first.
+func (s *State) untaken() (yours, nobodys []*Task) {
+	lead := s.lead()
+	type class struct {
+		owner, role string
+		runs        bool
+	}
+	taken := map[class]bool{}
+	takes := func(t *Task) bool {
+		c := class{t.Owner, t.Role, t.Run != ""}
+		known, ok := taken[c]
+		if !ok {
+			for i := range s.members {
+				m := &s.members[i]
+				if known = m.Status.Running() && (i > 0 || m.Agent != External) && s.takes(m, t); known {
+					break
+				}
+			}
+			taken[c] = known
+		}
+		return known
+	}
+	var plain [2]bool // whether tasks for anybody are taken, without a command and with one
+	for i, probe := range []*Task{{}, {Run: "true"}} {
+		plain[i] = takes(probe)
+	}
+	for p := len(s.ready) - 1; p >= 0; p-- {
+		for i := range s.ready[p].all() {
+			t := &s.tasks[i]
+			switch {
+			case t.Owner == "" && t.Role == "": // nearly always
+				if plain[0] || plain[1] && t.Run != "" {
+					continue
+				}
+				nobodys = append(nobodys, t)
+			case t.Owner == lead.Name && lead.Agent == External:
+				yours = append(yours, t)
+			case !takes(t):
+				nobodys = append(nobodys, t)
+			}
+		}
+	}
+	return yours, nobodys
+}
+
+// Spent is how much of one budget is used.
+type Spent struct {
+	What        string `json:"what"` // tokens, cost (in millionths of a US dollar) or time (in milliseconds)
+	Used, Limit int64
+}
+
+// Spending returns what is used of each budget that the team has.
+func (s *State) Spending(now Time) (all []Spent) {
+	b := s.team.Budget
+	for _, one := range []Spent{
+		{"tokens", s.team.Usage.Tokens(), b.Tokens}, {"cost", s.team.Usage.CostMicroUSD, b.CostMicroUSD}, {"time", max(0, int64(now-s.team.CreatedAt)), b.Millis},
+	} {
+		if one.Limit > 0 {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// Percent is how much of the budget is used, 100 for all of it and more.
+func (u Spent) Percent() int64 {
+	if u.Used >= u.Limit {
+		return 100
+	}
+	return int64(float64(u.Used) / float64(u.Limit) * 100)
+}
+
+func (u Spent) String() string {
+	switch u.What {
+	case "cost":
+		return fmt.Sprintf("$%.2f of $%.2f", float64(u.Used)/1e6, float64(u.Limit)/1e6)
+	case "time":
+		return fmt.Sprintf("%s of %s", span(Time(u.Used)), span(Time(u.Limit)))
+	}
+	return fmt.Sprintf("%d of %d %s", u.Used, u.Limit, u.What)
+}
+
+func word(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func isAre(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, what)
+}
+
+// andMore names some things in a sentence, the first ones where there are many.
+func andMore(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
