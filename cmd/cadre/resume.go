@@ -341,7 +341,7 @@ func writeExamination(w *sanitize.Writer, e *resume.Examination) error {
 		if to == "*" {
 			to = "everybody"
 		}
-		w.Printf("    #%d %s %s → %s: %s\n", m.Seq, show.Clock(m.SentAt), from, to, firstLine(m.Body))
+		w.Printf("    #%d %s %s → %s: %s\n", m.Seq, show.When(now, m.SentAt), from, to, firstLine(m.Body))
 	}
 	all := e.Tasks["pending"] + e.Tasks["in_progress"] + e.Tasks["completed"]
 	left := ""

@@ -193,6 +193,15 @@ func Branches(all []team.Branch) string {
 // Clock is a time as people read it, to the second, where they are.
 func Clock(t team.Time) string { return time.UnixMilli(int64(t)).Format("15:04:05") }
 
+// When is the local time of day at t, with the date where that is not the day of now.
+func When(now, t team.Time) string {
+	at, today := time.UnixMilli(int64(t)), time.UnixMilli(int64(now))
+	if at.Format(time.DateOnly) == today.Format(time.DateOnly) {
+		return Clock(t)
+	}
+	return at.Format(time.DateTime)
+}
+
 // Clean makes one line of a text that may hold anything, and shortens it.
 func Clean(s string) string { return brief(sanitize.Line(s), mostOfALine) }
 

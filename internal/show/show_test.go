@@ -118,6 +118,15 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%d ns is %q, not %q", d, got, want)
 		}
 	}
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
+	for then, want := range map[time.Time]string{
+		noon.Add(-12 * time.Hour): "00:00:00", noon.Add(-12*time.Hour - time.Second): "2026-02-28 23:59:59", noon.Add(12*time.Hour - time.Second): "23:59:59",
+		noon.Add(12 * time.Hour): "2026-03-02 00:00:00", noon.AddDate(-1, 0, 0): "2025-03-01 12:00:00",
+	} {
+		if got := show.When(team.Time(noon.UnixMilli()), team.Time(then.UnixMilli())); got != want {
+			t.Errorf("%s is %q, not %q", then, got, want)
+		}
+	}
 	for then, want := range map[team.Time]string{0: "never", 90_000: "10.0 s ago", 200_000: "0 ms ago"} {
 		if got := show.Ago(100_000, then); got != want {
 			t.Errorf("%d is %q, not %q", then, got, want)
