@@ -8,13 +8,15 @@
 // # States
 //
 //	nothing ──Add──▶ worktree on its branch ──Finish──▶ merged, worktree and branch gone
-//	                                      │    └──────▶ left: the branch stays, with all that was done on it
-//	                                      ├──Keep─────▶ left, where HEAD has not all of it, for somebody to merge
-//	                                      └──Leave────▶ left
+//	                       ▲              │    └──────▶ left: the branch stays, with all that was done on it
+//	             Add, Repair              ├──Keep─────▶ left, where HEAD has not all of it, for somebody to merge
+//	                       │              └──Leave────▶ left
+//	        it, or its repository, moved
 //
 // # Guarantees
 //
-//   - Add of a worktree that is there already goes on with it as it is, whoever was killed in between.
+//   - Add of a worktree that is there already goes on with it as it is, whoever was killed in between, also after it or its repository has moved. One that
+//     somebody else removed, or put something else in the place of, is refused with a [BrokenError], and nothing there is touched.
 //   - Finish and Leave lose nothing: what was not committed is committed first, wherever the member went in its worktree, and a branch that does not
 //     merge cleanly stays as it is, with the merge undone.
 //   - One merge at a time goes into a repository, and one worktree at a time is made or removed, whichever process asks for it.
@@ -77,30 +79,58 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 		return "", err
 	}
 	work := filepath.Join(p.Dir, filepath.FromSlash(prefix))
-	if there, err := in(procs, p.Dir).Text(ctx, "symbolic-ref", "--short", "HEAD"); err == nil {
-		if there != p.Branch {
-			return "", fmt.Errorf("%s is there already and on the branch %s, not on %s", p.Dir, there, p.Branch)
-		}
-		return work, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(p.Dir), 0o700); err != nil {
-		return "", err
-	}
 	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
 		return "", err
 	}
-	unlock, err := alone(ctx, common) // a worktree that is just being made is one to be pruned, for git
+	if state, err := look(ctx, procs, p, common); state == Whole || err != nil {
+		return work, err
+	}
+	unlock, err := alone(ctx, common) // a worktree that is just being made looks like one that git was killed in
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	if _, err := g.Text(ctx, "worktree", "prune"); err != nil {
-		return "", err
+	state, err := look(ctx, procs, p, common)
+	if err == nil && state == Moved {
+		if err = g.repair(ctx, p, common); err == nil {
+			state, err = look(ctx, procs, p, common)
+		}
 	}
-	there, err := g.hasBranch(ctx, p.Branch)
+	if state == Whole || err != nil {
+		return work, err
+	}
+	if state == Partial {
+		if err := wipe(p.Dir); err != nil {
+			return "", err
+		}
+	}
+	return work, g.make(ctx, p, common)
+}
+
+// make makes the worktree where there is none.
+func (f folder) make(ctx context.Context, p Place, common string) error {
+	if err := unlocked(ctx, branchLock(common, p.Branch)); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(p.Dir), 0o700); err != nil {
+		return err
+	}
+	gone, err := f.missing(ctx, p.Branch)
 	if err != nil {
-		return "", err
+		return err
+	}
+	for _, dir := range append(gone, p.Dir) { // git lets a branch be in one worktree only, and takes that for one
+		if err := f.drop(ctx, dir); err != nil {
+			return err
+		}
+	}
+	if err := wipe(removed(p.Dir)); err != nil {
+		return err
+	}
+	there, err := f.hasBranch(ctx, p.Branch)
+	if err != nil {
+		return err
 	}
 	args := []string{"worktree", "add", "--quiet"}
 	if there {
@@ -108,10 +138,8 @@ func Add(ctx context.Context, procs *proc.Register, p Place) (string, error) {
 	} else {
 		args = append(args, "-b", p.Branch, p.Dir, "HEAD")
 	}
-	if _, err := g.Text(ctx, args...); err != nil {
-		return "", err
-	}
-	return work, nil
+	_, err = f.Text(ctx, args...)
+	return err
 }
 
 // Head is the commit that is checked out in dir; "" where there is none.
@@ -198,9 +226,18 @@ const staleLock = 2 * time.Second
 
 // unlock removes the locks that a git which was killed left in the worktree and on its branch. Its member has ended, so nobody else is at work there for long.
 func (t tree) unlock(ctx context.Context, branch string) error {
+	return unlocked(ctx, filepath.Join(t.own, "index.lock"), filepath.Join(t.own, "HEAD.lock"), branchLock(t.common, branch))
+}
+
+func branchLock(common, branch string) string {
+	return filepath.Join(common, "refs", "heads", filepath.FromSlash(branch)+".lock")
+}
+
+// unlocked waits until nobody has the locks, and removes those that are too old to be a living git's.
+func unlocked(ctx context.Context, locks ...string) error {
 	waiting, cancel := context.WithTimeout(ctx, staleLock)
 	defer cancel()
-	for _, lock := range []string{filepath.Join(t.own, "index.lock"), filepath.Join(t.own, "HEAD.lock"), filepath.Join(t.common, "refs", "heads", filepath.FromSlash(branch)+".lock")} {
+	for _, lock := range locks {
 		for {
 			if _, err := os.Lstat(lock); errors.Is(err, fs.ErrNotExist) {
 				break
@@ -281,18 +318,25 @@ func removed(dir string) string {
 	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir))
 }
 
-// forget has nothing left of a worktree that is not in its place any more, nor of its branch if that is merged or empty.
+// forget has nothing left of a worktree that is not in its place any more, nor of its branch if that is merged or empty. What it was goes last: for as long as that is
+// there, nobody takes the worktree for one that somebody else removed.
 func (f folder) forget(ctx context.Context, dir, branch string, merged bool) error {
-	if err := wipe(removed(dir)); err != nil {
+	if err := f.drop(ctx, dir); err != nil {
 		return err
 	}
-	if _, err := f.Text(ctx, "worktree", "remove", "--force", dir); err != nil && !strings.Contains(err.Error(), "is not a working tree") {
+	if err := wipe(removed(dir)); err != nil || !merged {
 		return err
-	}
-	if !merged {
-		return nil
 	}
 	_, err := f.Text(ctx, "branch", "--quiet", "-D", branch)
+	return err
+}
+
+// drop has the repository forget the worktree, which is not there, also one that its member has locked.
+func (f folder) drop(ctx context.Context, dir string) error {
+	_, err := f.Text(ctx, "worktree", "remove", "--force", "--force", dir)
+	if err != nil && strings.Contains(err.Error(), "is not a working tree") {
+		return nil
+	}
 	return err
 }
 
