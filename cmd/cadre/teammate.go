@@ -233,7 +233,7 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	}
 	a.note(fmt.Sprintf("%s is %s on team %s; what you type goes to it", choice.Agent, s.name, s.team))
 	return claudeteam.Work(ctx, claudeteam.Options{Team: t, Name: s.name, Agent: driver, AgentName: choice.Agent, PlanRequired: s.plan, LeadKey: key, Color: s.color, Pane: os.Getenv("TMUX_PANE"),
-		Leaves: s.joins, Seat: seat, Relay: agents().Relay(), Show: func(line string) { a.out.Printf("%s\n", line) }, Input: lines(os.Stdin),
+		Leaves: s.joins, Seat: seat, Relay: agents().Relay(), Show: a.out.Writer, Input: lines(os.Stdin),
 		Spec: agent.Spec{Model: choice.Model, Program: choice.Program, Args: choice.Args, Env: choice.Env, Dir: dir, Scratch: seat.Scratch(), Procs: seat.Procs,
 			Access: agent.Access{Mode: mode}}})
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -309,7 +310,7 @@ func list(files []string) string {
 
 // line is a text on one line, shortened.
 func line(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Join(strings.Fields(sanitize.Strip(s)), " ")
 	return clip(s, maxLine)
 }
 

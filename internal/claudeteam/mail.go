@@ -15,6 +15,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/claudefs/native"
 	"cadre/internal/letter"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -230,11 +231,11 @@ func (m *member) give(ctx context.Context, keys []string, opening string, mail [
 	var parts []string
 	if opening != "" {
 		m.opened = true
-		m.show("%s: %s", m.desk.lead(), opening)
+		m.show("%s:\n%s", m.desk.lead(), sanitize.Block(opening))
 		parts = append(parts, letter.Mark(id, m.o.Name)+"\n"+opening)
 	}
 	for _, one := range mail {
-		m.show("%s: %s", one.From, one.Body)
+		m.show("%s:\n%s", one.From, sanitize.Block(one.Body))
 	}
 	if len(mail) > 0 {
 		parts = append(parts, letter.Batch(id, m.o.Name, mail))

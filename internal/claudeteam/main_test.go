@@ -20,6 +20,7 @@ import (
 	"cadre/internal/claudefs"
 	"cadre/internal/claudefs/native"
 	"cadre/internal/proc"
+	"cadre/internal/sanitize"
 )
 
 // asMember makes the test binary the member ann on a seat, with a leash that misses it. Its value is the folder of Claude Code and, where it is there, the word that
@@ -155,18 +156,35 @@ func (s *stage) kill(victim *exec.Cmd) {
 	}
 }
 
+// seen is what a pane shows.
+type seen struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *seen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *seen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.TrimSuffix(s.text.String(), "\n")
+}
+
 // work has ann at work; over gets what Work returned.
 func (s *stage) work(a agent.Agent, change func(*Options)) (over chan error, screen func() string) {
 	s.t.Helper()
-	var mu sync.Mutex
-	var shown []string
+	var shown seen
 	o := Options{Team: s.team, Name: "ann", Agent: a, AgentName: "claude", Color: "blue", Pane: "%7",
 		Spec: agent.Spec{Dir: s.t.TempDir(), Scratch: filepath.Join(s.t.TempDir(), "scratch"), Procs: s.procs, Access: agent.Access{Mode: "default"}},
-		Show: func(line string) { mu.Lock(); shown = append(shown, line); mu.Unlock() }}
+		Show: sanitize.NewWriter(&shown)}
 	if change != nil {
 		change(&o)
 	}
-	screen = func() string { mu.Lock(); defer mu.Unlock(); return strings.Join(shown, "\n") }
+	screen = shown.String
 	ctx, stop := context.WithCancel(context.Background())
 	over = make(chan error, 1)
 	ended := make(chan struct{})

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +15,7 @@ import (
 	"cadre/internal/claudefs/native"
 	"cadre/internal/letter"
 	"cadre/internal/mcpserver"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 	"cadre/internal/toolbox"
 )
@@ -34,11 +35,11 @@ type Options struct {
 	Leaves       bool            // its entry is taken off the roster at its end; else the lead does that
 	Seat         *Seat           // where one that was killed is missed, and gone on for; nil for nowhere
 
-	Relay    []string      // command line that serves tools from a socket behind it, for agents that want a program
-	Patience time.Duration // how long the lead may take to answer a question; 0 for ten minutes
-	Within   time.Duration // how long the agent may take to answer a request to shut down; 0 for a minute
-	Show     func(line string)
-	Input    <-chan string // lines of the person at the pane; nil for nobody
+	Relay    []string         // command line that serves tools from a socket behind it, for agents that want a program
+	Patience time.Duration    // how long the lead may take to answer a question; 0 for ten minutes
+	Within   time.Duration    // how long the agent may take to answer a request to shut down; 0 for a minute
+	Show     *sanitize.Writer // the pane; nil for none
+	Input    <-chan string    // lines of the person at the pane; nil for nobody
 }
 
 const (
@@ -108,7 +109,7 @@ func Work(ctx context.Context, o Options) error {
 		o.Within = defaultWithin
 	}
 	if o.Show == nil {
-		o.Show = func(string) {}
+		o.Show = sanitize.NewWriter(io.Discard)
 	}
 	_, worker := o.Agent.(agent.Worker)
 	m := &member{o: o, wake: make(chan struct{}, 1), gone: make(chan struct{}), answers: make(chan bool, 8), expired: make(chan string, 16),
@@ -337,13 +338,13 @@ func (m *member) update(ctx context.Context, u agent.Update) error {
 		m.show("working%s", after(": ", u.Summary))
 	case agent.Text:
 		m.worked, m.last = true, u.Text
-		m.show("%s", u.Text)
+		m.show("%s", sanitize.Block(u.Text))
 	case agent.ToolStarted:
 		m.show("● %s %s", u.Tool, u.Input)
 	case agent.ToolFinished:
 		if _, worker := m.o.Agent.(agent.Worker); worker {
 			m.last = u.Output
-			m.show("%s", u.Output)
+			m.show("%s", sanitize.Block(u.Output))
 		}
 		if u.Failed {
 			m.show("✗ failed")
@@ -428,6 +429,7 @@ func (m *member) renew(ctx context.Context) {
 func (m *member) report(ctx context.Context, idle *native.Idle) {
 	m.active(ctx, false)
 	idle.From, idle.Timestamp = m.o.Name, native.Stamp(time.Now())
+	idle.Failure = sanitize.Strip(idle.Failure)
 	m.try(ctx, func(ctx context.Context) error { return m.desk.tellLead(ctx, idle) })
 }
 
@@ -545,7 +547,5 @@ func (m *member) leave() {
 }
 
 func (m *member) show(format string, args ...any) {
-	for line := range strings.SplitSeq(strings.TrimRight(fmt.Sprintf(format, args...), "\n"), "\n") {
-		m.o.Show(printable(line))
-	}
+	m.o.Show.Printf(format+"\n", args...) // a pane that is gone is no reason to end
 }

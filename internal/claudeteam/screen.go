@@ -1,25 +1,10 @@
 package claudeteam
 
 import (
-	"strings"
 	"sync"
-	"unicode"
 
 	"cadre/internal/agent"
 )
-
-// printable is one line for a terminal: nothing in it moves the cursor or passes for a key.
-func printable(line string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t':
-			return ' '
-		case unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co):
-			return -1
-		}
-		return r
-	}, line)
-}
 
 // queue holds the updates of a session until the member takes them, so that neither waits for the other: a session may be given something while it says much.
 type queue struct {

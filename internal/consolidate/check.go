@@ -11,6 +11,7 @@ import (
 
 	"cadre/internal/git"
 	"cadre/internal/proc"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -177,7 +178,7 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check) 
 		return err
 	}
 	w.step("lifted")
-	report.Output = out.String()
+	report.Output = sanitize.Strip(out.String())
 	report.Left = w.left(ctx, c)
 	if err := w.do(ctx, report); err != nil {
 		return err

@@ -351,7 +351,7 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 
 // do sends a command as the host. A refusal is no failure of the host: the state moved on, and the next look shows where to.
 func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
-	_, err := h.Desk.Do(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: body})
+	_, err := h.Desk.Do(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: inWords(body)})
 	if code := team.CodeOf(err); code != "" {
 		h.Log(fmt.Sprintf("refused: %v", err))
 		return nil

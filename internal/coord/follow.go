@@ -173,7 +173,7 @@ func (s *seat) unrecorded(err error) {
 
 // report records what the session did.
 func (s *seat) report(body team.Body) error {
-	_, err := s.host.Desk.Do(s.ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: body})
+	_, err := s.host.Desk.Do(s.ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: inWords(body)})
 	switch team.CodeOf(err) {
 	case team.Rejected:
 		return nil // a hook wants the idle teammate to go on; its feedback comes as a message

@@ -292,7 +292,7 @@ func (s *seat) live(m team.Member, scratch string) error {
 type memberDesk struct{ seat *seat }
 
 func (d memberDesk) Do(ctx context.Context, body team.Body) (*team.Record, error) {
-	receipt, err := d.seat.host.Desk.Do(ctx, team.Command{ID: desk.NewID(), Actor: d.seat.member, Incarnation: d.seat.incarnation, Body: body})
+	receipt, err := d.seat.host.Desk.Do(ctx, team.Command{ID: desk.NewID(), Actor: d.seat.member, Incarnation: d.seat.incarnation, Body: inWords(body)})
 	return receipt.Record, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cadre/internal/proc"
+	"cadre/internal/sanitize"
 )
 
 // keepOutput is how much of either end of a command's output is kept. Feedback is read by a model, which pays by the byte.
@@ -132,13 +133,13 @@ func (r *Runner) ask(ctx context.Context, h Hook, event Event, input []byte, env
 		return note("could not be run: %v", err)
 	}
 
-	said := strings.TrimSpace(stderr.String())
+	said := strings.TrimSpace(sanitize.Strip(stderr.String()))
 	switch {
 	case exit.Signal != 0:
 		return note("was %v", exit)
 	case exit.Code == 2:
 		if said == "" {
-			said = strings.TrimSpace(stdout.String())
+			said = strings.TrimSpace(sanitize.Strip(stdout.String()))
 		}
 		if said == "" {
 			said = "rejected without a word"

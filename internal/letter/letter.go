@@ -32,6 +32,7 @@ import (
 	"strings"
 
 	"cadre/internal/pattern"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -69,7 +70,11 @@ func write(b *strings.Builder, teamID, member string, m *team.Message) {
 		b.WriteString(" request=\"" + attribute(m.Ref) + "\"")
 	}
 	b.WriteString(" ref=\"" + Ref(teamID, member, m.Seq) + "\">\n")
-	b.WriteString(strings.TrimRight(Harmless(m.Body), "\n") + "\n" + closing + "\n")
+	body := m.Body
+	if m.From == "" { // the team tells of errors, in the words of programs that wrote for a terminal
+		body = sanitize.Strip(body)
+	}
+	b.WriteString(strings.TrimRight(Harmless(body), "\n") + "\n" + closing + "\n")
 	if how := answers[m.Type]; how != "" && m.Ref != "" {
 		b.WriteString(strings.ReplaceAll(how, "$", attribute(m.Ref)) + "\n")
 	}

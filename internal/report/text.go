@@ -4,30 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"cadre/internal/pattern"
+	"cadre/internal/sanitize"
 )
 
-// escapes are terminal control sequences; without them the letters in the middle of one would be left as rubbish.
-var escapes = pattern.Lazy("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)?|[@-Z\\\\-_])")
-
-// clean removes what is not text: control characters, terminal sequences, marks that reverse the reading direction.
+// clean makes a text harmless, without the sequences by which a program colored it or drew over what it wrote.
 func clean(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	s = escapes().ReplaceAllString(s, "")
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r == '\r':
-			return '\n'
-		case unicode.IsControl(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x2028, r == 0x2029:
-			return -1
-		}
-		return r
-	}, s)
+	return sanitize.Strip(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"))
 }
 
 // cut shortens a text to about n characters, at a word where one is near.

@@ -1,0 +1,87 @@
+package sanitize
+
+import "strings"
+
+// Strip returns the text of what a program wrote for a terminal: without the sequences that colour it, move the cursor or set a title, and
+// otherwise like [Lines]. A sequence that does not end on its line is shown, so that it hides nothing.
+func Strip(s string) string {
+	if plain(s) == len(s) {
+		return s
+	}
+	var out strings.Builder
+	for s != "" {
+		at := strings.IndexAny(s, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f")
+		if at < 0 {
+			break
+		}
+		n := sequence(s[at:])
+		out.WriteString(s[:at])
+		if n == 0 { // none that ends: its first character is shown
+			n = len(firstRune(s[at:]))
+			out.WriteString(s[at : at+n])
+		}
+		s = s[at+n:]
+	}
+	out.WriteString(s)
+	return Lines(out.String())
+}
+
+func firstRune(s string) string {
+	for i := range s {
+		if i > 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// sequence returns the length of the terminal sequence with which s begins; 0 where it does not end on its line.
+func sequence(s string) int {
+	intro := len(firstRune(s))
+	kind := s[0]
+	if kind == '\x1b' {
+		if len(s) == 1 {
+			return 0
+		}
+		kind, intro = s[1], 2
+	} else { // C1: as ESC and the character 0x40 before it
+		kind = s[1] - 0x40
+	}
+	switch rest := s[intro:]; {
+	case kind == '[': // CSI: parameters, intermediate bytes, a final byte
+		for i := range len(rest) {
+			switch b := rest[i]; {
+			case b >= '@' && b <= '~':
+				return intro + i + 1
+			case b < ' ' || b > '?':
+				return 0
+			}
+		}
+		return 0
+	case strings.IndexByte("]PX^_", kind) >= 0: // OSC, DCS, SOS, PM, APC: a string up to ST, or BEL
+		for i, r := range rest {
+			switch {
+			case r == '\a' || r == '\u009c':
+				return intro + i + len(string(r))
+			case strings.HasPrefix(rest[i:], "\x1b\\"):
+				return intro + i + 2
+			case r == '\n' || r == '\x1b' || r >= 0x80 && r < 0xa0:
+				return 0
+			}
+		}
+		return 0
+	case kind >= ' ' && kind <= '/': // intermediate bytes and a final byte, as of a character set
+		for i := range len(rest) {
+			switch b := rest[i]; {
+			case b >= '0' && b <= '~':
+				return intro + i + 1
+			case b < ' ' || b > '/':
+				return 0
+			}
+		}
+		return 0
+	case kind >= '0' && kind <= '~':
+		return intro
+	}
+	return 0
+}
