@@ -24,16 +24,28 @@ import (
 const checkpointTime = time.Minute
 
 func (a *app) checkpointCommand() *cobra.Command {
-	return a.looking(0, &cobra.Command{
+	var include []string
+	c := a.looking(0, &cobra.Command{
 		Use: "checkpoint [TEAM]", Short: "Keep what the team is now on a branch of its repository",
-		Long: "Make a checkpoint of the team now: a commit on the branch cadre/TEAM of the repository that it works in, which touches neither the\nwork tree nor the index, HEAD or any hook. Outside a repository it is kept beside the team. Hosts make checkpoints by themselves; a team\nwhose folder was lost comes back from the last one: cadre resume TEAM --from-git.",
+		Long: `Make a checkpoint of the team now: a commit on the branch cadre/TEAM of the repository that it works in. It touches neither the work tree nor
+the index, HEAD or any hook. The commit carries the work: the branches of members, and what the team has changed in its directory and not committed, are
+reachable from it, so that whoever has the branch has all of it. Outside a repository a checkpoint is kept beside the team, without the work.
+
+Files that git ignores, files over 5 MB and files that likely hold a secret are not carried but named. --include PATH has them carried, now and from then on.
+
+Hosts make checkpoints by themselves. A team whose folder was lost comes back from the last one: cadre resume TEAM --from-git.`,
 	}, func(c *cobra.Command, d opened, _ []string) error {
 		ctx, cancel := context.WithTimeoutCause(c.Context(), checkpointTime, fmt.Errorf("the checkpoint was not made within %s", checkpointTime))
 		defer cancel()
-		if t := d.Team(); t.CheckOurs() != nil {
+		t := d.Team()
+		if t.CheckOurs() != nil {
 			return t.CheckOurs()
 		}
-		made, err := coord.Checkpoint(ctx, d.Desk, d.dir)
+		paths, err := fromTop(t, include)
+		if err != nil {
+			return err
+		}
+		made, err := coord.Checkpoint(ctx, d.Desk, d.dir, paths...)
 		if checkpoint.Lasting(err) {
 			return usage{err}
 		}
@@ -43,7 +55,8 @@ func (a *app) checkpointCommand() *cobra.Command {
 		if made.Notice != "" {
 			a.note(made.Notice)
 		}
-		value := map[string]any{"team": made.Team, "seq": made.Seq, "at": made.At, "commit": made.Commit, "place": made.Place, "written": made.Written}
+		a.noteLeft(made)
+		value := map[string]any{"team": made.Team, "seq": made.Seq, "at": made.At, "commit": made.Commit, "place": made.Place, "written": made.Written, "left": leftOf(made)}
 		return a.print(value, func(w *sanitize.Writer) error {
 			if !made.Written {
 				return said("the last checkpoint has everything: %s, %d records%s", made.Place, made.Seq, prefix(", commit ", made.Commit))(w)
@@ -51,6 +64,36 @@ func (a *app) checkpointCommand() *cobra.Command {
 			return said("checkpoint of %d records on %s%s", made.Seq, made.Place, prefix(", commit ", made.Commit))(w)
 		})
 	})
+	c.Flags().StringArrayVar(&include, "include", nil, "file or folder that is carried although it is ignored, large, or likely holds a secret; may be repeated")
+	return c
+}
+
+// noteLeft tells what a checkpoint does not carry. What git ignores is told as a number: it is many files as a rule, and no work.
+func (a *app) noteLeft(made checkpoint.Checkpoint) {
+	if made.Unknown != "" {
+		a.note("the checkpoint carries nothing of the team's directory: " + made.Unknown)
+	}
+	ignored := 0
+	for _, left := range made.Left {
+		if left.Ignored {
+			ignored++
+			continue
+		}
+		a.note("not carried: " + left.String() + "; to carry it: --include " + left.Path)
+	}
+	if ignored > 0 {
+		a.note(fmt.Sprintf("not carried: %s that git ignores", plural(ignored, "path")))
+	}
+	if made.More > 0 {
+		a.note(fmt.Sprintf("not carried: %s more", plural(made.More, "path")))
+	}
+}
+
+func leftOf(made checkpoint.Checkpoint) []checkpoint.Left {
+	if made.Left == nil {
+		return []checkpoint.Left{}
+	}
+	return made.Left
 }
 
 // restoring says where a team is restored from, and what of it is given anew.

@@ -75,7 +75,7 @@ var rooms = []room{
 		"worktrees and branches, and nothing of what a member is"},
 	{"agent/drivers", []string{"agent", "agent/acp", "agent/claude", "agent/claudetmux", "agent/codex", "agent/headless", "agent/shell", "proc", "team"},
 		"which agents there are is said once, for the command line and for programs that embed teams; nobody below it knows more than the contract"},
-	{"checkpoint", []string{"durable", "git", "pattern", "proc", "regularfile", "team"},
+	{"checkpoint", []string{"durable", "git", "pattern", "proc", "regularfile", "team", "worktree"},
 		"a checkpoint is made of a state and its records, whoever has them, and kept by git; the journal and what a restored team does are its caller's affair"},
 	{"agent/shell", []string{"agent", "proc", "team"},
 		"a driver knows its contract, and sees the team through what the contract hands it, never through a desk"},

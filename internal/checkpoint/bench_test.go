@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -44,21 +45,73 @@ func BenchmarkCheckpoint(b *testing.B) {
 	b.ReportMetric(float64(ours)/float64(plumbing), "times-plumbing")
 }
 
-// bare commits the files by plumbing alone and returns the commit.
-func bare(b *testing.B, dir string, files map[string]string, parent string) string {
-	env := git.Local(os.Environ())
-	git := func(input string, args ...string) string {
-		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "core.fsync=committed"}, args...)...)
-		cmd.Env = env
-		cmd.Stdin = strings.NewReader(input)
-		var errs bytes.Buffer
-		cmd.Stderr = &errs
-		out, err := cmd.Output()
-		if err != nil {
-			b.Fatalf("git %v: %v\n%s", args, err, errs.String())
-		}
-		return strings.TrimSpace(string(out))
+// BenchmarkCheckpointWithWork measures a checkpoint after one more task whose member has changed three files of a project of a thousand in the shared directory, and has
+// committed one on its branch, against git's own plumbing for the same: finding the changes, an index of its own, a tree and a commit of them, and what BenchmarkCheckpoint
+// counts, with both commits as parents. The ratio must be at most 3.
+func BenchmarkCheckpointWithWork(b *testing.B) {
+	l := newLab(b)
+	project := l.repository("r")
+	for n := range 1000 {
+		l.write(filepath.Join(project, fmt.Sprintf("folder%d/file%d.txt", n%30, n)), fmt.Sprint("a line of ", n, "\n"))
 	}
+	l.git(project, "add", "-A")
+	l.git(project, "commit", "-q", "-m", "more")
+	w := workIn(b, project, l.looked(project))
+	s := l.store(project)
+	l.checkpoint(s, w)
+	var ours, plumbing time.Duration
+	parent, index := "", filepath.Join(l.dir, "index")
+	run := func(args ...string) string {
+		return plumb(b, project, "", []string{"GIT_INDEX_FILE=" + index, "GIT_OPTIONAL_LOCKS=0"}, args...)
+	}
+	run("read-tree", "HEAD")
+	for n := 0; b.Loop(); n++ {
+		w.step(b)
+		member := func(of string) {
+			for i := range 3 {
+				l.write(filepath.Join(project, fmt.Sprintf("folder%d/file%d.txt", i, i)), fmt.Sprint(of, n, "\n"))
+			}
+			commit := l.git(project, "commit-tree", "-p", "HEAD", "-m", fmt.Sprint(of, n), "HEAD^{tree}")
+			l.git(project, "update-ref", "refs/heads/cadre/demo@bob", commit)
+		}
+		member("ours ")
+		start := time.Now()
+		c := l.checkpoint(s, w)
+		ours += time.Since(start)
+		files := map[string]string{}
+		for _, name := range strings.Fields(l.git(project, "diff-tree", "-r", "--no-commit-id", "--name-only", "--diff-filter=d", c.Commit+"^1", c.Commit)) {
+			files[name] = l.git(project, "cat-file", "blob", c.Commit+":"+name) + fmt.Sprint(len(w.records))
+		}
+		member("plumbing ")
+		start = time.Now()
+		run("add", "-A")
+		shared := run("commit-tree", run("write-tree"), "-p", "HEAD", "-m", "shared")
+		parent = bare(b, project, files, parent, shared, run("rev-parse", "cadre/demo@bob"))
+		plumbing += time.Since(start)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(ours.Microseconds())/float64(b.N)/1000, "ms/checkpoint")
+	b.ReportMetric(float64(plumbing.Microseconds())/float64(b.N)/1000, "ms/plumbing")
+	b.ReportMetric(float64(ours)/float64(plumbing), "times-plumbing")
+}
+
+// plumb runs git as a script would, and has what it wrote last.
+func plumb(b *testing.B, dir, input string, env []string, args ...string) string {
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "core.fsync=committed"}, args...)...)
+	cmd.Env = append(git.Local(os.Environ()), env...)
+	cmd.Stdin = strings.NewReader(input)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		b.Fatalf("git %v: %v\n%s", args, err, errs.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// bare commits the files by plumbing alone and returns the commit.
+func bare(b *testing.B, dir string, files map[string]string, parents ...string) string {
+	git := func(input string, args ...string) string { return plumb(b, dir, input, nil, args...) }
 	var treeOf func(files map[string]string) string
 	treeOf = func(files map[string]string) string {
 		var listing strings.Builder
@@ -79,11 +132,13 @@ func bare(b *testing.B, dir string, files map[string]string, parent string) stri
 	}
 	tree := treeOf(files)
 	args := []string{"commit-tree", tree, "-m", "checkpoint"}
-	if parent != "" {
-		args = append(args, "-p", parent)
+	for _, parent := range parents {
+		if parent != "" {
+			args = append(args, "-p", parent)
+		}
 	}
 	commit := git("", args...)
-	git("", "update-ref", "refs/heads/bare", commit, parent)
+	git("", "update-ref", "refs/heads/bare", commit, parents[0])
 	return commit
 }
 

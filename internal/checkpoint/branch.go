@@ -13,6 +13,7 @@ import (
 
 	"cadre/internal/git"
 	"cadre/internal/proc"
+	"cadre/internal/team"
 )
 
 // branch keeps checkpoints as commits.
@@ -23,12 +24,20 @@ type branch struct {
 	dir  string // in the tree
 	null string // the id of no object, in the format of the repository
 
+	files git.Runner // in the work tree
+	top   string     // of the work tree; "" for none
+
 	once   sync.Once
 	author string // name and mail address
+
+	known  map[string]item // what was found out of files that may be as they were; used by one at a time
+	shared struct{ sum, commit string }
+	packed packing
 }
 
-func newBranch(procs *proc.Register, repo repository, team string) *branch {
-	return &branch{git: repo.runner(procs), repo: repo.dir, name: "cadre/" + team, dir: ".claude/teams/" + team, null: strings.Repeat("0", repo.digits)}
+func newBranch(procs *proc.Register, repo repository, name string) *branch {
+	return &branch{git: repo.runner(procs), repo: repo.dir, name: "cadre/" + name, dir: ".claude/teams/" + name, null: strings.Repeat("0", repo.digits),
+		files: git.Runner{Procs: procs, Dir: repo.top, Env: []string{"GIT_NO_LAZY_FETCH=1"}, Limit: gitTimeout, Patience: -1}, top: repo.top}
 }
 
 func (b *branch) place() string { return "the branch " + b.name + " of " + b.repo }
@@ -113,59 +122,119 @@ func (b *branch) objects(ctx context.Context, specs ...string) ([]*object, error
 	return found, nil
 }
 
-// save commits the files on top of on, and moves the branch there if it is still at on. The commit is made on a branch of no member, which is taken
-// back before it is there: fast-import would look itself whether it may move the right one, but beside a running git gc it has been seen to
-// move it when it must not. update-ref looks while it holds the lock.
+// mostParents is how many parents a commit has at most: more are hard to look at, so that further ones are those of commits before it.
+const mostParents = 15
+
+// save commits the files on top of on, and moves the branch there if it is still at on. The commits of the work are further parents, each once.
 func (b *branch) save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (string, error) {
-	b.once.Do(func() { b.author = b.git.Author(ctx) })
-	var in bytes.Buffer
-	data := func(text []byte) {
-		fmt.Fprintf(&in, "data %d\n", len(text))
-		in.Write(text)
-		in.WriteByte('\n')
+	parents := next.carried
+	for len(parents) > mostParents {
+		s := b.stream(ctx, next.doc.Updated, "Work of team "+next.doc.TeamName+"\n\n[skip ci]\n")
+		s.line("from %s", parents[0])
+		for _, parent := range parents[1:mostParents] {
+			s.line("merge %s", parent)
+		}
+		s.line("deleteall")
+		id, err := s.commit(ctx)
+		if err != nil {
+			return "", b.failed(err)
+		}
+		parents = append(parents[mostParents:len(parents):len(parents)], id)
 	}
-	fmt.Fprintf(&in, "feature done\ncommit %s@_\nmark :1\n", b.ref())
-	for _, role := range []string{"author", "committer"} {
-		fmt.Fprintf(&in, "%s %s %d +0000\n", role, b.author, max(0, int64(next.doc.Updated)/1000))
-	}
-	data([]byte(message(next)))
+	first := ""
 	if on != nil {
-		fmt.Fprintf(&in, "from %s\n", on.id)
+		first = on.id
+	} else if len(parents) > 0 { // so that the line of first parents has checkpoints only
+		var err error
+		if first, err = b.stream(ctx, next.doc.Created, "Checkpoints of team "+next.doc.TeamName+"\n\n[skip ci]\n").commit(ctx); err != nil {
+			return "", b.failed(err)
+		}
+	}
+	s := b.stream(ctx, next.doc.Updated, next.message)
+	if first != "" {
+		s.line("from %s", first)
+	}
+	for _, parent := range parents {
+		s.line("merge %s", parent)
 	}
 	if fresh {
-		in.WriteString("deleteall\n")
+		s.line("deleteall")
 	}
 	if on != nil && !fresh {
 		for _, old := range on.image.doc.Sheets {
 			if !slices.Contains(next.doc.Sheets, old) {
-				fmt.Fprintf(&in, "D %s/%s\n", b.dir, old.file())
+				s.line("D %s/%s", b.dir, old.file())
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(&in, "M 100644 inline %s/%s\n", b.dir, name)
-		data(files[name])
+		path := b.dir + "/" + name
+		if name == readmeFile { // where a forge looks for it
+			path = name
+		}
+		s.line("M 100644 inline %s", path)
+		s.data(files[name])
 	}
-	fmt.Fprintf(&in, "get-mark :1\nreset %s@_\nfrom %s\n\ndone\n", b.ref(), b.null)
-	out, err := b.git.Run(ctx, in.Bytes(), "fast-import", "--quiet", "--done", "--date-format=raw")
-	id, old := strings.TrimSpace(string(out)), b.null
+	id, err := s.commit(ctx)
+	old := b.null
 	if on != nil {
 		old = on.id
 	}
 	if err == nil {
 		_, err = b.git.Run(ctx, nil, "update-ref", "-m", "checkpoint", b.ref(), id, old)
 	}
+	if err != nil {
+		return "", b.failed(err)
+	}
+	b.pack(ctx, id)
+	return id, nil
+}
+
+// failed says what kept a commit from its branch.
+func (b *branch) failed(err error) error {
 	_, locked := errors.AsType[*git.LockedError](err)
 	refused, ok := errors.AsType[*git.Refusal](err)
 	switch {
 	case ok && strings.Contains(refused.Words, "cannot create '"+b.ref()+"'"):
-		return "", fmt.Errorf("%w of %s: %s", ErrBlocked, b.place(), b.obstacle(refused.Words))
+		return fmt.Errorf("%w of %s: %s", ErrBlocked, b.place(), b.obstacle(refused.Words))
 	case locked, ok && slices.ContainsFunc(collisions, func(words string) bool { return strings.Contains(refused.Words, words) }):
-		return "", fmt.Errorf("%w: %w", errMoved, err)
-	case err != nil:
-		return "", fmt.Errorf("%s: %w", b.place(), err)
+		return fmt.Errorf("%w: %w", errMoved, err)
 	}
-	return id, nil
+	return fmt.Errorf("%s: %w", b.place(), err)
+}
+
+// stream is the input of git fast-import that makes one commit.
+type stream struct {
+	b  *branch
+	in bytes.Buffer
+}
+
+// stream begins a commit. It is made on a branch of no member, which is taken back before it is there: fast-import would look itself whether it may move the
+// right one, but beside a running git gc it has been seen to move it when it must not. update-ref looks while it holds the lock.
+func (b *branch) stream(ctx context.Context, at team.Time, message string) *stream {
+	b.once.Do(func() { b.author = b.git.Author(ctx) })
+	s := &stream{b: b}
+	s.line("feature done\ncommit %s@_\nmark :1", b.ref())
+	for _, role := range []string{"author", "committer"} {
+		s.line("%s %s %d +0000", role, b.author, max(0, int64(at)/1000))
+	}
+	s.data([]byte(message))
+	return s
+}
+
+func (s *stream) line(format string, args ...any) { fmt.Fprintf(&s.in, format+"\n", args...) }
+
+func (s *stream) data(text []byte) {
+	s.line("data %d", len(text))
+	s.in.Write(text)
+	s.in.WriteByte('\n')
+}
+
+// commit makes the commit, which nothing refers to yet.
+func (s *stream) commit(ctx context.Context) (string, error) {
+	s.line("get-mark :1\nreset %s@_\nfrom %s\n\ndone", s.b.ref(), s.b.null)
+	out, err := s.b.git.Run(ctx, s.in.Bytes(), "fast-import", "--quiet", "--done", "--date-format=raw")
+	return strings.TrimSpace(string(out)), err
 }
 
 // obstacle is the branch that git says is in the way: cadre, or one below ours.
@@ -201,9 +270,3 @@ func (b *branch) adopt(ctx context.Context) error {
 
 // collisions are what git says when somebody else writes at the same time, besides that a lock is held: the branch moved, a folder was just swept away.
 var collisions = []string{"but expected", "reference already exists", "unable to resolve reference", "unable to create temporary file"}
-
-func message(i *image) string {
-	q := i.doc.Queue
-	return fmt.Sprintf("Checkpoint %d of team %s\n\nThe team is %s. Teammates: %d. Tasks: %d pending, %d in progress, %d completed.\n",
-		i.doc.Sequence, i.doc.TeamName, i.doc.Status, i.doc.TeammateCount, len(q.Pending), len(q.InProgress), q.Count)
-}

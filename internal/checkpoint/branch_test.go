@@ -97,11 +97,11 @@ func TestRepositories(t *testing.T) {
 				}
 				brings(t, s, w)
 			}
-			if n := l.git(project, "rev-list", "--count", "cadre/demo"); n != "4" {
-				t.Errorf("there are %s commits", n)
+			if n := len(l.line(project)); n != 4 {
+				t.Errorf("there are %d commits", n)
 			}
 			files := l.git(project, "ls-tree", "-r", "--name-only", "--full-tree", "cadre/demo")
-			if got := inNames.ReplaceAllString(strings.ReplaceAll(files, ".claude/teams/demo/", ""), ""); got != "mailbox.log\nrestore/base.json\nrestore/members.jsonl\nrestore/tasks/0000.jsonl\nrestore/team.json\nstate.json\ntasks.jsonl" {
+			if got := inNames.ReplaceAllString(strings.ReplaceAll(files, ".claude/teams/demo/", ""), ""); got != "mailbox.log\nrestore/base.json\nrestore/members.jsonl\nrestore/tasks/0000.jsonl\nrestore/team.json\nstate.json\ntasks.jsonl\nREADME.md" {
 				t.Errorf("the tree has\n%s", files)
 			}
 			if who := l.git(project, "log", "-1", "--format=%an <%ae> %cn", "cadre/demo"); who != "Ann Example <ann@example.org> Ann Example" {
@@ -115,6 +115,17 @@ func TestRepositories(t *testing.T) {
 			}
 		})
 	}
+}
+
+// line is the line of checkpoints, the oldest first.
+func (l *lab) line(project string) (commits []string) {
+	l.Helper()
+	for line := range strings.SplitSeq(l.git(project, "log", "--first-parent", "--reverse", "--format=%H %s", "cadre/demo"), "\n") {
+		if commit, subject, _ := strings.Cut(line, " "); subject != "Checkpoints of team demo" {
+			commits = append(commits, commit)
+		}
+	}
+	return commits
 }
 
 // mislead sets variables that git takes for another repository, index or commit.
@@ -140,6 +151,11 @@ func outside(t *testing.T, l *lab) string {
 				return fs.SkipDir
 			}
 			return nil
+		}
+		if e.Type()&fs.ModeSymlink != 0 {
+			to, err := os.Readlink(path)
+			fmt.Fprintf(&b, "%s -> %s\n", name, to)
+			return err
 		}
 		text, err := os.ReadFile(path)
 		fmt.Fprintf(&b, "%s: %x\n", name, text)
@@ -186,13 +202,13 @@ func TestTwoHosts(t *testing.T) {
 		})
 	}
 	group.Wait()
-	there := l.git(project, "log", "--format=%H %s", "--first-parent", "--reverse", "cadre/demo")
+	there := strings.Join(l.line(project), " ")
 	last, unknown := 0, map[string]bool{}
-	for line := range strings.SplitSeq(there, "\n") {
-		var hash string
+	for _, hash := range l.line(project) {
 		var seq int
-		if _, err := fmt.Sscanf(line, "%s Checkpoint %d", &hash, &seq); err != nil || seq <= last {
-			t.Errorf("%q after %d: %v", line, last, err)
+		text := l.git(project, "log", "-1", "--format=%B", hash)
+		if _, err := fmt.Sscanf(text[strings.Index(text, "\nCheckpoint "):], "\nCheckpoint %d", &seq); err != nil || seq <= last {
+			t.Errorf("%q after %d: %v", text, last, err)
 		}
 		last, unknown[hash] = seq, true
 	}
@@ -273,8 +289,8 @@ func TestBesideOtherCommands(t *testing.T) {
 	}
 	close(done)
 	group.Wait()
-	if n := l.git(project, "rev-list", "--count", "cadre/demo"); n != fmt.Sprint(written) || written != rounds {
-		t.Errorf("%s commits of %d; written:\n%s\nthere:\n%s", n, written, strings.Join(commits, "\n"), l.git(project, "log", "--reverse", "--format=%s %H %P", "cadre/demo"))
+	if n := len(l.line(project)); n != written || written != rounds {
+		t.Errorf("%d commits of %d; written:\n%s\nthere:\n%s", n, written, strings.Join(commits, "\n"), l.git(project, "log", "--reverse", "--format=%s %H %P", "cadre/demo"))
 	}
 	brings(t, l.store(project), w)
 	if out, err := l.try(project, "fsck", "--strict", "--no-dangling"); err != nil {
@@ -300,8 +316,8 @@ func TestBranchIsMovedAndRemoved(t *testing.T) {
 	w.step(t)
 	l.checkpoint(s, w)
 	brings(t, s, w)
-	if n := l.git(project, "rev-list", "--count", "cadre/demo"); n != "1" {
-		t.Errorf("%s commits", n)
+	if n := len(l.line(project)); n != 1 {
+		t.Errorf("%d commits", n)
 	}
 }
 

@@ -2,17 +2,30 @@ package checkpoint
 
 import (
 	"fmt"
+	"strings"
 
 	"cadre/internal/team"
 )
 
-// version of the format. A checkpoint of another major version is refused.
-const version = "1.0"
+// format is the version that checkpoints are written in. Those of 1.0, which carry no work, are read for ever.
+const format = "2.0"
+
+// version is what state.json says. A cadre that reads 1.0 alone shows it in its refusal, so it names what to install.
+const version = format + " (install cadre 2.0 or later)"
+
+// readable reports whether this cadre reads checkpoints of that version. Those of another minor version have more in them, and nothing else.
+func readable(version string) bool {
+	number, _, _ := strings.Cut(version, " ")
+	major, minor, ok := strings.Cut(number, ".")
+	return ok && minor != "" && (number == "1.0" || major == "2")
+}
 
 // Beside is what a checkpoint tells of a team that is not in its state.
 type Beside struct {
 	Heartbeats map[string]team.Time // when each member was last heard of
-	Commit     string               // the project's, last known to be good
+	Except     []string             // folders in which cadre and Claude Code keep their own things; links are followed
+	Include    []string             // paths from the top of the work tree that are carried from now on, whatever is in them
+	Completed  []byte               // the record of a team that was consolidated; nil for none
 }
 
 // document is state.json: the team at a glance. It is as large as the team and what it has in hand, whatever it has done and however long its texts are; what a
@@ -33,8 +46,17 @@ type document struct {
 	MailboxSeq    int64             `json:"mailbox_seq"`
 	Facts         map[string]string `json:"facts_checksums"`
 	Commit        string            `json:"git_commit_sha,omitempty"`
+	Completed     string            `json:"completed_sha256,omitempty"` // of the file COMPLETED
+	Work          Work              `json:"work"`
+	Before        []Ended           `json:"histories_before,omitempty"` // of a team that was restored, the oldest first
 	Logs          [2]logEnd         `json:"logs"`
 	Sheets        []sheet           `json:"restore_from"`
+}
+
+// Ended is a history of the team that another one went on from, at a checkpoint.
+type Ended struct {
+	History string `json:"history"` // "" for the team's first
+	Seq     int64  `json:"checkpoint_sequence"`
 }
 
 type teammate struct {
@@ -85,7 +107,12 @@ const (
 
 var logs = [2]struct{ file, stem, ending string }{{"mailbox.log", "mailbox", ".log"}, {"tasks.jsonl", "tasks", ".jsonl"}}
 
-const stateFile = "state.json"
+// The names of other files.
+const (
+	stateFile     = "state.json"
+	readmeFile    = "README.md" // of a branch it is at the top of the tree
+	completedFile = "COMPLETED"
+)
 
 // partFile is the name of the older part n, from 1, of a log.
 func partFile(log, n int) string {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -40,6 +41,11 @@ type draft struct {
 	closed [][]byte // lines of tasks that are completed or deleted
 	kept   team.Kept
 	prev   *image
+	team   team.Team
+	news   news
+	works  []string // commits of tasks that may have changed
+	readme readme
+	record []byte // COMPLETED, redacted
 }
 
 // follow begins the checkpoint after prev, nil for the first one.
@@ -74,6 +80,7 @@ func (d *draft) read(ctx context.Context, source Source, after, through int64) (
 func (d *draft) add(r *team.Record) {
 	var of [2][]team.Event
 	for _, e := range r.Events {
+		d.news.add(e)
 		switch e := e.(type) {
 		case *team.MessageSent, *team.MessagesDelivered, *team.MessagesRead, *team.MessagesReturned:
 			of[mailbox] = append(of[mailbox], e)
@@ -142,9 +149,21 @@ func (d *draft) line(log int, line []byte) {
 // see takes what a checkpoint tells of the state after the last record that was added. While it looks nobody can change the state, so the rest is left to finish.
 func (d *draft) see(s *team.State, beside Beside) {
 	t := s.Team()
-	d.kept = team.Keep(s)
+	d.team, d.kept = t, team.Keep(s)
 	d.doc = document{Version: version, TeamID: t.ID, TeamName: t.Name, Sequence: s.Position(), History: t.Restored.ID, Created: t.CreatedAt, Updated: t.UpdatedAt,
-		LeadSession: t.LeadSession, Status: t.Status, Teammates: []teammate{}, MailboxSeq: s.MessageSeq(), Facts: map[string]string{}, Commit: beside.Commit}
+		LeadSession: t.LeadSession, Status: t.Status, Teammates: []teammate{}, MailboxSeq: s.MessageSeq(), Facts: map[string]string{}}
+	if beside.Completed != nil {
+		d.record = redactJSON(beside.Completed)
+		d.doc.Completed = fmt.Sprintf("%x", sha256.Sum256(d.record))
+	}
+	if d.prev != nil {
+		d.doc.Before = d.prev.doc.Before
+		if d.prev.doc.History != d.doc.History {
+			d.doc.Before = append(slices.Clip(d.doc.Before), Ended{t.Restored.From, t.Restored.Seq})
+		}
+	} else if t.Restored.ID != "" {
+		d.doc.Before = []Ended{{t.Restored.From, t.Restored.Seq}}
+	}
 	for _, f := range t.Facts {
 		d.doc.Facts[f.Name] = f.SHA256
 	}
@@ -159,6 +178,26 @@ func (d *draft) see(s *team.State, beside Beside) {
 		d.doc.Teammates = append(d.doc.Teammates, teammate{m.Name, i - 1, m.Agent, m.Role, m.Role, m.Status, held[m.Name], m.Context, beside.Heartbeats[m.Name], m.DeliveredSeq, d.doc.Sequence})
 	}
 	d.doc.TeammateCount = len(d.doc.Teammates)
+	d.readme.see(s, d.doc)
+}
+
+// carry takes what the team has done in the repository.
+func (d *draft) carry(w Work) {
+	d.doc.Work, d.doc.Commit = w, w.Head
+}
+
+// carried are the commits of the work that the checkpoint before does not carry already.
+func (d *draft) carried() []string {
+	var had, all []string
+	if d.prev != nil {
+		had = d.prev.doc.Work.commits()
+	}
+	for _, id := range slices.Concat(d.doc.Work.commits(), d.works) {
+		if !slices.Contains(had, id) && !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	return all
 }
 
 // seeTasks looks at the tasks that are open and those that may have changed, and returns who holds which.
@@ -252,5 +291,11 @@ func (d *draft) finish() (*image, map[string][]byte, error) {
 		return nil, nil, err
 	}
 	d.files[stateFile] = redactJSON(state.Bytes())
+	d.files[readmeFile] = d.readme.text(next.doc)
+	if d.record != nil && (d.prev == nil || d.prev.doc.Completed != d.doc.Completed) {
+		d.files[completedFile] = d.record
+	}
+	next.message = d.news.message(next.doc)
+	next.carried = d.carried()
 	return next, d.files, nil
 }

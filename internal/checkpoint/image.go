@@ -11,6 +11,9 @@ type image struct {
 	doc   document
 	tails [2][]byte           // the newest part of each log
 	from  map[string][32]byte // the sum of what each sheet was made from, where this process made it
+
+	message string   // of the commit
+	carried []string // commits of the work that the checkpoint before does not have
 }
 
 // partsIn is how many older parts a state.json knows of a log.
@@ -31,8 +34,8 @@ func open(state []byte, tails [2][]byte) (*image, error) {
 	switch {
 	case i.doc.Version == "":
 		return nil, fmt.Errorf("%s is none of cadre's: it has no version", stateFile)
-	case i.doc.Version != version:
-		return nil, fmt.Errorf("%s has the version %q, and this cadre knows %s; update cadre", stateFile, i.doc.Version, version)
+	case !readable(i.doc.Version):
+		return nil, fmt.Errorf("%s has the version %q, and this cadre reads versions up to %s; install the cadre that it names, or a later one", stateFile, i.doc.Version, format)
 	case i.doc.TeamID == "" || i.doc.Sequence <= 0:
 		return nil, fmt.Errorf("%s names no team and no record", stateFile)
 	}

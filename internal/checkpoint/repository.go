@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ const gitTimeout = time.Minute
 type repository struct {
 	dir    string // that all its work trees have in common
 	digits int    // of the ids of its objects
+	top    string // of the work tree that the directory is in; "" for none
 }
 
 // find returns the repository of a directory. Where there is none why says so; an error means that nobody knows.
@@ -24,7 +26,7 @@ func find(ctx context.Context, procs *proc.Register, dir string) (repo repositor
 	if git.Installed() != nil {
 		return repo, "git is not installed", nil
 	}
-	out, err := git.Runner{Procs: procs, Dir: dir, Limit: gitTimeout}.Text(ctx, "rev-parse", "--show-object-format", "--path-format=absolute", "--git-common-dir")
+	out, err := git.Runner{Procs: procs, Dir: dir, Limit: gitTimeout}.Text(ctx, "rev-parse", "--show-object-format", "--is-inside-work-tree", "--path-format=absolute", "--git-common-dir", "--show-cdup")
 	refused, ok := errors.AsType[*git.Refusal](err)
 	switch {
 	case ok && strings.Contains(refused.Words, "not a git repository"):
@@ -34,9 +36,16 @@ func find(ctx context.Context, procs *proc.Register, dir string) (repo repositor
 	case err != nil:
 		return repo, "", err
 	}
-	format, common, _ := strings.Cut(out, "\n")
-	if repo = (repository{common, 40}); format == "sha256" {
+	parts := strings.Split(out+"\n\n", "\n") // the last line is empty at the top
+	if repo = (repository{dir: parts[2], digits: 40}); parts[0] == "sha256" {
 		repo.digits = 64
+	}
+	if parts[1] == "true" {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return repo, "", err
+		}
+		repo.top = filepath.Join(real, filepath.FromSlash(parts[3]))
 	}
 	return repo, "", nil
 }

@@ -17,6 +17,8 @@ const shown = 50
 type Restored struct {
 	Checkpoint
 	State    *team.State
+	Work     Work           // what it carries
+	Before   []Ended        // histories that this one goes on from, the oldest first
 	Messages []team.Message // the last of the mailbox, the oldest first
 	Redacted []string       // what was redacted and is missed, in words for the user
 	Checks   []string       // names of the checks that have to be given anew, because of what was redacted in them
@@ -43,7 +45,7 @@ func (s *Store) Restore(ctx context.Context) (*Restored, error) {
 	if at == nil {
 		return nil, s.none()
 	}
-	r := &Restored{Checkpoint: s.describe(at)}
+	r := &Restored{Checkpoint: s.describe(at), Work: at.image.doc.Work, Before: at.image.doc.Before}
 	closed, err := s.replay(ctx, at, r)
 	if err != nil {
 		return nil, err

@@ -227,8 +227,8 @@ func TestLostFolder(t *testing.T) {
 	if err != nil || again.State.Team().Restored.Seq != r.Seq {
 		t.Errorf("%+v, %v", again, err)
 	}
-	if n := l.git(project, "rev-list", "--count", "cadre/demo"); n != "2" {
-		t.Errorf("%s commits", n)
+	if n := len(l.line(project)); n != 2 {
+		t.Errorf("%d commits", n)
 	}
 }
 
@@ -253,11 +253,11 @@ func TestNameIsGivenAgain(t *testing.T) {
 	other := l.store(project)
 	l.checkpoint(other, second)
 	brings(t, other, second)
-	if files := l.git(project, "ls-tree", "-r", "--name-only", "cadre/demo"); strings.Count(files, "\n") != 6 {
+	if files := l.git(project, "ls-tree", "-r", "--name-only", "cadre/demo"); strings.Count(files, "\n") != 7 {
 		t.Errorf("left of the first:\n%s", files)
 	}
-	if n := l.git(project, "rev-list", "--count", "cadre/demo"); n != "3" {
-		t.Errorf("%s commits", n)
+	if n := len(l.line(project)); n != 3 {
+		t.Errorf("%d commits", n)
 	}
 }
 
@@ -348,7 +348,7 @@ func TestDamage(t *testing.T) {
 		"a digest is a command": {replaced(stateFile, `"sha256": "`, `"sha256": "\ndone\n`), "cannot be one"},
 		"there are no sheets":   {replaced(stateFile, `"restore_from"`, `"from"`), "earlier version"},
 		"it covers less":        {replaced(stateFile, `"checkpoint_sequence": 7`, `"checkpoint_sequence": 6`), "the checkpoint ends at"},
-		"it is of later":        {replaced(stateFile, `"version": "1.0"`, `"version": "2.0"`), "update cadre"},
+		"it is of later":        {replaced(stateFile, `"version": "2.0`, `"version": "3.0`), "install the cadre that it names"},
 		"it is something else":  {func(f map[string][]byte) { f[stateFile] = []byte(`{"name":"x"}`) }, "none of cadre's"},
 		"it is of another team": {func(f map[string][]byte) {}, "a team named demo"},
 	} {
@@ -479,9 +479,9 @@ func TestSheetsAreShared(t *testing.T) {
 		}
 		slices.Sort(wrote)
 		want := [][]string{
-			{"mailbox.log", "restore/base.json", "restore/members.jsonl", "restore/tasks/0000.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
-			{"mailbox.log", "restore/members.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
-			{"mailbox.log", "restore/members.jsonl", "restore/messages/0000.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
+			{"README.md", "mailbox.log", "restore/base.json", "restore/members.jsonl", "restore/tasks/0000.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
+			{"README.md", "mailbox.log", "restore/members.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
+			{"README.md", "mailbox.log", "restore/members.jsonl", "restore/messages/0000.jsonl", "restore/team.json", "state.json", "tasks.jsonl"},
 		}[n]
 		if !slices.Equal(wrote, want) {
 			t.Errorf("checkpoint %d wrote %q", n, wrote)

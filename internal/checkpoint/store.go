@@ -57,6 +57,9 @@ type Checkpoint struct {
 	Place   string    // for people
 	Written bool      // by this very call
 	Notice  string    // a line for the user where it is not on a branch, else ""
+	Left    []Left    // what of the shared directory it does not carry; the first of them
+	More    int       // how many further ones there are
+	Unknown string    // why it carries nothing of the shared directory; "" where it does
 }
 
 // tip is the newest checkpoint of a place.
@@ -136,7 +139,8 @@ func (s *Store) none() error {
 func (s *Store) describe(at *tip) Checkpoint {
 	c := Checkpoint{Team: at.image.doc.TeamID, Seq: at.image.doc.Sequence, History: at.image.doc.History, At: at.image.doc.Updated, Place: s.shelf.place()}
 	if _, commits := s.shelf.(*branch); commits {
-		c.Commit = at.id
+		w := at.image.doc.Work
+		c.Commit, c.Left, c.More, c.Unknown = at.id, w.Left, w.More, w.Unknown
 	}
 	return c
 }
@@ -210,7 +214,7 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("%s: %w", s.shelf.place(), err)
 	}
-	if covered {
+	if covered && prev.doc.Sequence > base+seq {
 		return s.describe(on), nil
 	}
 	if prev != nil {
@@ -227,6 +231,21 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 	})
 	if err != nil {
 		return Checkpoint{}, err
+	}
+	// Later than the state, so that the commits of all tasks which it calls completed are found.
+	if b, ok := s.shelf.(*branch); ok {
+		var before *Work
+		if prev != nil {
+			before = &prev.doc.Work
+		}
+		w, err := b.gather(ctx, d.team, before, beside)
+		if err != nil {
+			return Checkpoint{}, err
+		}
+		d.carry(w)
+	}
+	if prev != nil && prev.doc.Sequence == d.doc.Sequence && prev.doc.History == d.doc.History && prev.doc.Completed == d.doc.Completed && prev.doc.Work.same(&d.doc.Work) {
+		return s.describe(on), nil
 	}
 	next, files, err := d.finish()
 	if err != nil {

@@ -2,14 +2,16 @@ package coord
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"time"
 
 	"cadre/internal/checkpoint"
 	"cadre/internal/desk"
 	"cadre/internal/heartbeat"
 	"cadre/internal/proc"
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
-	"cadre/internal/worktree"
 )
 
 const (
@@ -19,6 +21,8 @@ const (
 	manyMessages = 10
 	// lastCheckpoint bounds the one on the way out.
 	lastCheckpoint = 10 * time.Second
+	// mostRecord bounds the file COMPLETED, in bytes.
+	mostRecord = 16 << 20
 )
 
 // checkpoints is the time between two checkpoints of a team in which something happens.
@@ -129,7 +133,7 @@ func (k *keeper) write(ctx context.Context) {
 	if h.Desk.Team().CleanedUp {
 		return
 	}
-	made, err := k.store.Write(ctx, h.Desk, beside(ctx, h.Procs, h.Desk.Team().Dir, h.teamDir()))
+	made, err := k.store.Write(ctx, h.Desk, beside(h.teamDir()))
 	switch {
 	case err == nil:
 		h.covered.Store(made.Seq)
@@ -148,17 +152,33 @@ func (k *keeper) write(ctx context.Context) {
 }
 
 // beside is what a checkpoint tells besides the team's state.
-func beside(ctx context.Context, procs *proc.Register, project, teamDir string) checkpoint.Beside {
-	b := checkpoint.Beside{Heartbeats: map[string]team.Time{}, Commit: worktree.Head(ctx, procs, project)}
+func beside(teamDir string) checkpoint.Beside {
+	b := checkpoint.Beside{Heartbeats: map[string]team.Time{}, Except: ownFolders(teamDir)}
 	beats, _ := heartbeat.Of(teamDir).All() // a checkpoint without them is one
 	for name, beat := range beats {
 		b.Heartbeats[name] = team.Time(beat.At)
 	}
+	b.Completed, _ = regularfile.Read(filepath.Join(teamDir, "COMPLETED"), mostRecord)
 	return b
 }
 
-// Checkpoint makes one of a team by hand, from a process that is no host of it.
-func Checkpoint(ctx context.Context, d *desk.Desk, teamDir string) (checkpoint.Checkpoint, error) {
+// ownFolders are those of cadre and of Claude Code. Where a project holds them, they are not its work.
+func ownFolders(teamDir string) []string {
+	claude := os.Getenv("CLAUDE_CONFIG_DIR")
+	if user, err := os.UserHomeDir(); err == nil && claude == "" {
+		claude = filepath.Join(user, ".claude")
+	}
+	var all []string
+	for _, dir := range []string{filepath.Dir(filepath.Dir(teamDir)), claude} {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && dir != "" {
+			all = append(all, real)
+		}
+	}
+	return all
+}
+
+// Checkpoint makes one of a team by hand, from a process that is no host of it. The paths, from the top of the work tree, are carried from now on whatever is in them.
+func Checkpoint(ctx context.Context, d *desk.Desk, teamDir string, include ...string) (checkpoint.Checkpoint, error) {
 	procs, err := proc.Open("")
 	if err != nil {
 		return checkpoint.Checkpoint{}, err
@@ -169,5 +189,7 @@ func Checkpoint(ctx context.Context, d *desk.Desk, teamDir string) (checkpoint.C
 	if err != nil {
 		return checkpoint.Checkpoint{}, err
 	}
-	return store.Write(ctx, d, beside(ctx, procs, t.Dir, teamDir))
+	what := beside(teamDir)
+	what.Include = include
+	return store.Write(ctx, d, what)
 }

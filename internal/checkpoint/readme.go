@@ -1,0 +1,115 @@
+package checkpoint
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"cadre/internal/team"
+)
+
+// readme is what README.md shows of a team: whoever opens the branch on a forge sees what it is.
+type readme struct {
+	goal    string
+	members []string
+}
+
+// What README.md shows at most.
+const (
+	mostShown = 20  // members, tasks, branches
+	goalSize  = 500 // bytes
+)
+
+func (r *readme) see(s *team.State, doc document) {
+	r.goal = s.Team().Goal
+	for _, m := range doc.Teammates {
+		r.members = append(r.members, fmt.Sprintf("| %s | %s | %s | %s |", plain(m.ID), plain(m.Agent), plain(string(m.Status)), plain(m.Task)))
+	}
+}
+
+func (r *readme) text(doc document) []byte {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	q, name := doc.Queue, plain(doc.TeamName)
+	line("# Team %s\n", name)
+	line("This branch holds checkpoints of a team of coding agents: what the team is, and the work that it has not merged yet. It is written by cadre, is not meant to be merged,")
+	line("and nothing is to be built of it.\n")
+	if goal := strings.TrimSpace(r.goal); goal != "" {
+		line("> %s\n", plain(clipped(strings.Join(strings.Fields(Redact(goal)), " "), goalSize)))
+	}
+	line("%s, %d of %d tasks completed, %d in progress, %d pending. %d records, the last of %s.\n", plain(string(doc.Status)), q.Count, q.Count+len(q.Pending)+len(q.InProgress),
+		len(q.InProgress), len(q.Pending), doc.Sequence, time.UnixMilli(int64(doc.Updated)).UTC().Format("2006-01-02 15:04 UTC"))
+	if len(r.members) > 0 {
+		line("| member | agent | status | task |\n| --- | --- | --- | --- |")
+		for i, m := range r.members {
+			if i == mostShown {
+				line("| and %d more | | | |", len(r.members)-i)
+				break
+			}
+			line("%s", m)
+		}
+		line("")
+	}
+	for i, c := range q.InProgress {
+		if i == mostShown {
+			line("* and %d more", len(q.InProgress)-i)
+			break
+		}
+		line("* task %s (%s): %s", plain(c.ID), plain(c.Assignee), plain(Redact(c.Subject)))
+	}
+	if len(q.InProgress) > 0 {
+		line("")
+	}
+	r.work(doc.Work, line)
+	line("To continue the team in a clone of this repository:\n\n    cadre pull %s\n    cadre resume %s\n", doc.TeamName, doc.TeamName)
+	line("`git log --first-parent` lists the checkpoints. What a team is restored from is in `.claude/teams/%s`.", doc.TeamName)
+	return []byte(b.String())
+}
+
+// work names what is carried.
+func (r *readme) work(w Work, line func(string, ...any)) {
+	for i, t := range w.Branches {
+		if i == mostShown {
+			line("* and %d more branches", len(w.Branches)-i)
+			break
+		}
+		line("* branch %s: `%.12s`", plain(t.Name), t.Commit)
+	}
+	if w.Shared != "" {
+		line("* changes in the team's directory that are not committed: `%.12s`", w.Shared)
+	}
+	left := 0
+	for _, l := range w.Left {
+		if !l.Ignored {
+			line("* not carried: %s", plain(l.String()))
+			left++
+		}
+	}
+	if len(w.Branches)+left > 0 || w.Shared != "" {
+		line("")
+	}
+}
+
+func clipped(text string, size int) string {
+	if len(text) <= size {
+		return text
+	}
+	return strings.ToValidUTF8(text[:size], "") + "…"
+}
+
+// plain is a text that a page shows as it is: no markup, link, mention, or sign that has others shown in another order.
+func plain(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == ' ' || r == ',' || r == '-' || r >= '0' && r <= '9' || unicode.IsLetter(r):
+			b.WriteRune(r)
+		case unicode.IsPrint(r):
+			fmt.Fprintf(&b, "&#%d;", r)
+		default:
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,168 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"cadre/internal/team"
+)
+
+// Work is what the team has done in its repository. Every commit that it names is reachable from the checkpoint's commit, so whoever has the branch has
+// the work.
+type Work struct {
+	Machine string `json:"machine,omitempty"` // name of the computer
+	Top     string `json:"top,omitempty"`     // of the work tree that the team shares; "" in a bare repository
+	Place   string `json:"place,omitempty"`   // tells the repository from another one at the same path
+
+	Branch string `json:"branch,omitempty"` // checked out there; "" for none
+	Head   string `json:"head,omitempty"`   // "" before the first commit
+	// Shared is a commit on Head with what the team has changed in the work tree and not committed; "" where that is nothing.
+	Shared string `json:"shared,omitempty"`
+	Sum    string `json:"shared_sum,omitempty"` // of what Shared was made from
+
+	Branches []Tip    `json:"branches,omitempty"` // of members
+	Include  []string `json:"include,omitempty"`  // paths from Top that the user wants carried, whatever is in them
+	Left     []Left   `json:"left,omitempty"`     // what is not carried
+	More     int      `json:"left_more,omitempty"`
+	Unknown  string   `json:"unknown,omitempty"` // why nobody can say what of the work tree is the team's
+}
+
+// Tip is the commit that a branch names.
+type Tip struct {
+	Name   string `json:"name"`
+	Commit string `json:"commit"`
+}
+
+// Left is a path in the shared work tree that a checkpoint does not carry.
+type Left struct {
+	Path    string `json:"path"`
+	Why     string `json:"why"`
+	Ignored bool   `json:"ignored,omitempty"` // by git, so that no consolidation would commit it either
+}
+
+func (l Left) String() string { return l.Path + " (" + l.Why + ")" }
+
+// mostLeft bounds the list of what is not carried. What git ignores comes last.
+const mostLeft = 40
+
+// commits are all that the work names.
+func (w *Work) commits() []string {
+	var all []string
+	if tip := w.tip(); tip != "" {
+		all = append(all, tip)
+	}
+	for _, b := range w.Branches {
+		all = append(all, b.Commit)
+	}
+	return all
+}
+
+// tip has all that is in the shared directory.
+func (w *Work) tip() string {
+	if w.Shared != "" {
+		return w.Shared
+	}
+	return w.Head
+}
+
+func (w *Work) same(o *Work) bool {
+	return w.Machine == o.Machine && w.Top == o.Top && w.Place == o.Place && w.Branch == o.Branch && w.Head == o.Head && w.Shared == o.Shared && w.More == o.More && w.Unknown == o.Unknown &&
+		slices.Equal(w.Branches, o.Branches) && slices.Equal(w.Include, o.Include) && slices.Equal(w.Left, o.Left)
+}
+
+// covers reports whether the path is one of the paths, or below one.
+func covers(paths []string, path string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") })
+}
+
+// MemberBranches are the branches of members of the team: cadre/TEAM@MEMBER, and what strayed from one.
+func (b *branch) memberBranches(ctx context.Context) ([]Tip, error) {
+	return b.tips(ctx, "refs/heads/"+b.name+"@*")
+}
+
+// tips are the branches that match a pattern, without refs/heads/ or refs/remotes/.
+func (b *branch) tips(ctx context.Context, patterns ...string) ([]Tip, error) {
+	out, err := b.git.Run(ctx, nil, append([]string{"for-each-ref", "--format=%(objectname) %(objecttype) %(refname)"}, patterns...)...)
+	if err != nil {
+		return nil, err
+	}
+	var all []Tip
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 || fields[1] != "commit" {
+			continue
+		}
+		name := strings.TrimPrefix(strings.TrimPrefix(fields[2], "refs/heads/"), "refs/remotes/")
+		all = append(all, Tip{name, fields[0]})
+	}
+	return all, nil
+}
+
+// machine is the name of this computer.
+func machine() string {
+	name, _ := os.Hostname()
+	return name
+}
+
+// place tells a repository from all others that there are, or were, at its path.
+func place(dir string) string {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return ""
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return fmt.Sprintf("%d:%d", s.Dev, s.Ino)
+	}
+	return ""
+}
+
+// gather finds out what the team has done until now. before is what the checkpoint before carries; nil for none.
+func (b *branch) gather(ctx context.Context, t team.Team, before *Work, beside Beside) (Work, error) {
+	w := Work{Machine: machine(), Top: b.top, Place: place(b.repo)}
+	if before != nil && before.Place == w.Place && before.Machine == w.Machine { // a file that was to come along there is another one here
+		w.Include = slices.Clone(before.Include)
+	}
+	for _, path := range beside.Include {
+		if !covers(w.Include, path) {
+			w.Include = append(w.Include, path)
+		}
+	}
+	slices.Sort(w.Include)
+	var err error
+	if w.Branches, err = b.memberBranches(ctx); err != nil {
+		return w, err
+	}
+	if b.top == "" {
+		return w, nil
+	}
+	if err := b.share(ctx, t, before, beside.Except, &w); err != nil {
+		if ctx.Err() != nil {
+			return w, err
+		}
+		// A checkpoint without the shared directory is better than none.
+		if w.Unknown = briefly(err); before != nil && before.Head == w.Head {
+			w.Shared, w.Sum = before.Shared, before.Sum
+		}
+	}
+	return w, nil
+}
+
+// briefly is an error on one line of a checkpoint.
+func briefly(err error) string {
+	words := strings.Join(strings.Fields(err.Error()), " ")
+	return Redact(strings.ToValidUTF8(words[:min(len(words), 300)], ""))
+}
+
+// below reports whether the path, from the top, is in one of the folders.
+func (b *branch) below(path string, folders []string) bool {
+	path = filepath.Join(b.top, filepath.FromSlash(path))
+	return slices.ContainsFunc(folders, func(dir string) bool {
+		rel, err := filepath.Rel(dir, path)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
