@@ -34,7 +34,8 @@ change there while the team works cannot be told from its work: what is staged i
 has worked in the same work tree meanwhile, and has not committed that, --only has to be given. What git ignores is never committed. A checkpoint on
 cadre/TEAM is made first. No hook of the repository runs, unless a check does that: GIT_INDEX_FILE="$CADRE_INDEX" git hook run pre-commit
 
-A branch that does not merge becomes a task for the lead. When a check fails nothing is committed, HEAD and the work tree are as they were, the branches stay,
+Nothing else changes what is checked out: what members do in worktrees stays on their branches until then. A branch that conflicts becomes a task for the lead,
+which says with what, and how to merge the two; deleting that task leaves the branch out. When a check fails nothing is committed, HEAD and the work tree are as they were, the branches stay,
 the team goes on, and its lead is told what the check said. Killed at any moment, the same command goes on where it stopped; --roll-back gives up what it left
 unfinished, and has a team go on that was only marked for its end (cadre shutdown --graceful).
 
@@ -95,7 +96,22 @@ func (a *app) consolidating(ctx context.Context, name string, o consolidate.Opti
 
 // consolidate goes on with the consolidation of the team, or begins it.
 func (a *app) consolidate(ctx context.Context, name string, o consolidate.Options) error {
-	return a.consolidating(ctx, name, o, func(o consolidate.Options) error {
+	sealed, err := a.consolidated(ctx, name, o)
+	if err != nil {
+		return err
+	}
+	return a.print(sealed, func(w *sanitize.Writer) error { return writeSealed(w, sealed.Record) })
+}
+
+// sealedTeam is the record of a team that was consolidated, with what was staged.
+type sealedTeam struct {
+	*consolidate.Record
+	Staged []string `json:"staged"`
+}
+
+// consolidated is consolidate that leaves it to its caller to print the record.
+func (a *app) consolidated(ctx context.Context, name string, o consolidate.Options) (sealed sealedTeam, err error) {
+	err = a.consolidating(ctx, name, o, func(o consolidate.Options) error {
 		staged := []string{}
 		o.Staged = func(changes []string) {
 			if staged = changes; !a.json {
@@ -109,12 +125,10 @@ func (a *app) consolidate(ctx context.Context, name string, o consolidate.Option
 		if err != nil {
 			return err
 		}
-		value := struct {
-			*consolidate.Record
-			Staged []string `json:"staged"`
-		}{r, staged}
-		return a.print(value, func(w *sanitize.Writer) error { return writeSealed(w, r) })
+		sealed = sealedTeam{r, staged}
+		return nil
 	})
+	return sealed, err
 }
 
 // mostListed is how many paths a person is shown.

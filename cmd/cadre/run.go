@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/agent/drivers"
+	"cadre/internal/consolidate"
 	"cadre/internal/desk"
 	"cadre/internal/regularfile"
 	"cadre/internal/run"
@@ -24,6 +26,7 @@ import (
 func (a *app) runCommand() *cobra.Command {
 	var dir, report string
 	var timeout time.Duration
+	var commits bool
 	var g goal
 	c := &cobra.Command{
 		Use: "run FILE | run \"GOAL\"", Short: "Run a team file, or a goal, to its end", Args: exactly(1),
@@ -35,9 +38,11 @@ and which model, is said with --agent and --model; without --agent it is the fir
 Killed or interrupted, the same command goes on where it stopped: completed tasks are not done again, and failed ones are
 tried anew. A team that is complete is put away under its id, and the file begins again.
 
-A team with checks is not complete with that: cadre consolidate checks and commits what it did.
+What the team did is not committed by that, and what members did in worktrees is on their branches: the last line says so, and names
+the command that checks it and brings it in (cadre consolidate TEAM). With --consolidate, or consolidate: true in the team file, the run does that itself.
 
-Exit status 0: every task is completed. 1: some are not, for the reason that is printed; run it again. 2: it cannot work.
+Exit status 0: every task is completed, and with --consolidate the work is committed. 1: not so, for the reason that is printed; run it again.
+2: it cannot work.
 With --json every record is printed as it happens, one a line, and the result last.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			stays()
@@ -77,12 +82,13 @@ With --json every record is printed as it happens, one a line, and the result la
 				ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the time of %s is over", timeout))
 				defer cancel()
 			}
-			return a.run(ctx, o)
+			return a.runAndConsolidate(ctx, o, commits || o.File.Consolidate)
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", ".", "directory that the team works in")
 	c.Flags().StringVar(&report, "report", "", "where the report goes; by default where the file says, else NAME-report.md in the directory")
 	c.Flags().DurationVar(&timeout, "timeout", 0, "end the run after this time, for example 30m")
+	c.Flags().BoolVar(&commits, "consolidate", false, "when all is done, check what the team did and commit it: cadre consolidate")
 	g.flags(c)
 	return c
 }
@@ -121,17 +127,29 @@ func (a *app) teamFile(name string) (*teamfile.File, string, error) {
 
 // result is what run prints last with --json.
 type result struct {
-	Team      team.Team `json:"team"`
-	Report    string    `json:"report"`
-	Done      bool      `json:"done"`
-	Reason    string    `json:"reason,omitempty"`
-	Completed int       `json:"completed"`
-	Failed    int       `json:"failed"`
-	Open      int       `json:"open"`
-	Seconds   float64   `json:"seconds"`
+	Team         team.Team   `json:"team"`
+	Report       string      `json:"report"`
+	Done         bool        `json:"done"`
+	Reason       string      `json:"reason,omitempty"`
+	Completed    int         `json:"completed"`
+	Failed       int         `json:"failed"`
+	Open         int         `json:"open"`
+	Seconds      float64     `json:"seconds"`
+	Unmerged     []string    `json:"unmerged,omitempty"`    // branches that wait for the consolidation
+	Uncommitted  []string    `json:"uncommitted,omitempty"` // files of the team's that do
+	Consolidated *sealedTeam `json:"consolidated,omitempty"`
 }
 
+// run runs the team. What it did is not consolidated.
 func (a *app) run(ctx context.Context, o run.Options) error {
+	return a.runAndConsolidate(ctx, o, false)
+}
+
+// runAndConsolidate runs the team, and consolidates it then if that is wanted and everything is done.
+func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool) error {
+	if commits && a.consolidates(ctx, o) { // a run before this one came as far as that
+		return a.consolidate(ctx, o.File.Name, consolidate.Options{Actor: team.User})
+	}
 	p := &progress{app: a, live: !a.json && a.out.terminal()}
 	asker := newAsker(a, p)
 	o.Began, o.Log = p.began, p.note
@@ -144,27 +162,93 @@ func (a *app) run(ctx context.Context, o run.Options) error {
 	if err != nil {
 		return err
 	}
-	why := ""
-	if r.Short != nil {
-		why = r.Short.Error()
+	done := func() error {
+		return a.out.Printf("%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open, show.Span(time.Duration(r.Seconds*float64(time.Second))), r.Report)
 	}
-	if a.json {
-		if err := a.out.Value(map[string]result{"result": {r.Team, r.Report, r.Done(), why, r.Completed, r.Failed, r.Open, r.Seconds}}); err != nil {
+	var sealed sealedTeam
+	var failure error
+	if commits && r.Done() {
+		if !a.json {
+			done()
+		}
+		if sealed, failure = a.consolidated(ctx, r.Team.Name, consolidate.Options{Actor: team.User}); failure == nil {
+			r.Pending = consolidate.Pending{}
+		}
+	}
+	why := ""
+	switch {
+	case r.Short != nil:
+		why = r.Short.Error()
+	case failure != nil:
+		why = failure.Error()
+	}
+	switch {
+	case a.json:
+		last := result{Team: r.Team, Report: r.Report, Done: r.Done() && failure == nil, Reason: why, Completed: r.Completed, Failed: r.Failed, Open: r.Open, Seconds: r.Seconds,
+			Uncommitted: r.Pending.Files}
+		for _, b := range r.Pending.Branches {
+			last.Unmerged = append(last.Unmerged, b.Name)
+		}
+		if sealed.Record != nil {
+			last.Consolidated, last.Team.Status = &sealed, team.TeamComplete
+		}
+		if err := a.out.Value(map[string]result{"result": last}); err != nil {
 			return err
 		}
-	} else {
-		a.out.Printf("%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open, show.Span(time.Duration(r.Seconds*float64(time.Second))), r.Report)
-		if r.Done() && r.Team.Status == team.TeamConsolidating {
-			a.out.Printf("to check and commit what the team did: cadre consolidate %s\n", r.Team.Name)
+	case sealed.Record != nil:
+		if err := writeSealed(a.out.Writer, sealed.Record); err != nil {
+			return err
+		}
+	case failure == nil:
+		done()
+		if last := next(r); last != "" {
+			a.out.Printf("%s\n", last)
 		}
 	}
-	if !r.Done() {
-		if team.CodeOf(r.Short) == team.Exhausted {
-			return &team.Error{Code: team.Exhausted, Text: fmt.Sprintf("not finished: %v, and then the same command goes on where this one stopped", r.Short)}
-		}
-		return &team.Error{Code: team.NotReady, Text: "not finished: " + why + "; the same command goes on where this one stopped"}
+	switch {
+	case failure != nil:
+		return failure
+	case r.Done():
+		return nil
+	case team.CodeOf(r.Short) == team.Exhausted:
+		return &team.Error{Code: team.Exhausted, Text: fmt.Sprintf("not finished: %v, and then the same command goes on where this one stopped", r.Short)}
 	}
-	return nil
+	return &team.Error{Code: team.NotReady, Text: "not finished: " + why + "; the same command goes on where this one stopped"}
+}
+
+// next is the last line of a run: what waits for the consolidation, and its command. It is "" where nothing does.
+func next(r run.Result) string {
+	var waits []string
+	if len(r.Pending.Branches) > 0 {
+		waits = append(waits, "work on "+show.Branches(r.Pending.Branches))
+	}
+	if n := len(r.Pending.Files); n > 0 {
+		waits = append(waits, plural(n, "file"))
+	}
+	command := "cadre consolidate " + r.Team.Name
+	switch {
+	case !r.Done():
+		return ""
+	case len(waits) > 0:
+		return fmt.Sprintf("not committed yet: %s; to check and commit it: %s", strings.Join(waits, ", "), command)
+	case r.Team.Status == team.TeamConsolidating:
+		return fmt.Sprintf("the checks have not run yet: %s", command)
+	}
+	return ""
+}
+
+// consolidates reports whether the team of the file is being consolidated already, by a run that was killed.
+func (a *app) consolidates(ctx context.Context, o run.Options) bool {
+	if _, err := a.home.Folder(o.File.Name); err != nil {
+		return false
+	}
+	d, _, err := a.open(ctx, o.File.Name, false)
+	if err != nil {
+		return false // the run says why
+	}
+	defer d.Close()
+	t := d.Team()
+	return t.Consolidation.Open() && t.Origin == o.Path && t.OriginDigest == o.File.Digest() && t.Dir == o.Dir
 }
 
 // progress shows a run: a line for each event that matters, and on a terminal a last line that says where the team stands.

@@ -40,6 +40,7 @@ The team shares a task list and a mailbox, which you use through the tools of th
 - When nothing is left for you to do, end your turn. You are woken by messages, by finished and failed tasks, and when a teammate fails. Never wait, sleep or poll.
 - Answer questions with SendMessage, plans with RespondToPlan, requests for permission with RespondToPermission.
 - When all work is done you are asked for the final report. What you answer then is the report.
+- Teammates with isolation worktree work on branches, and nothing of that is in the directory that you see. Do not merge branches there: they are merged, checked and committed when the team is consolidated, after your report.
 `)
 		if t.Delegate {
 			b.WriteString("- You are in delegate mode: you coordinate, and leave all other work to teammates. Other tools are denied.\n")
@@ -54,7 +55,7 @@ The team shares a task list and a mailbox, which you use through the tools of th
 - Others work in the same project at the same time. Keep to your task, and leave what is not yours alone.
 `)
 		if m.Isolation == team.Worktree {
-			fmt.Fprintf(&b, "- You work in a git worktree of your own, on the branch %s. Commit your work there.\n", Branch(t.Name, member))
+			fmt.Fprintf(&b, "- You work in a git worktree of your own, on the branch %s. Commit your work there.\n", team.BranchOf(t.Name, member))
 		}
 		if !s.Writes(member) {
 			b.WriteString("- You may change nothing before your plan is approved. Look around, then submit a plan with SubmitPlan, end your turn, and wait for the answer.\n")
@@ -97,9 +98,6 @@ func CutOff(resumed bool) string {
 	}
 	return "You go on for a session that was killed in the middle of its turn, and you know nothing of what it was told. Look at the task list and at what is done already; if that does not tell you what to do, ask your lead."
 }
-
-// Branch is the git branch of a member that works in a worktree of its own. It stands beside cadre/TEAM, where git lets none be below.
-func Branch(teamName, member string) string { return "cadre/" + teamName + "@" + member }
 
 // Opening is what a session begins with, after Start; "" when there is nothing to begin with. Resumed says that it goes on with the history of an earlier
 // one, and told that the member's prompt is in that.

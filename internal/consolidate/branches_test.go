@@ -1,13 +1,17 @@
 package consolidate
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"cadre/internal/coord"
+	"cadre/internal/git"
 	"cadre/internal/team"
 )
 
@@ -95,19 +99,19 @@ func TestInTheWay(t *testing.T) {
 		before, after func(l *lab)
 		says          string
 	}{
-		"the person's": {before: func(l *lab) { l.write("hers.txt", "the person's\n") }, says: "not committed, and not the team's: hers.txt"},
-		"the same":     {before: func(l *lab) { l.write("hers.txt", "eve's\n") }, says: "not committed, and not the team's: hers.txt"},
+		"the person's": {before: func(l *lab) { l.write("hers.txt", "the person's\n") }, says: "not committed and not the team's: hers.txt"},
+		"the same":     {before: func(l *lab) { l.write("hers.txt", "eve's\n") }, says: "not committed and not the team's: hers.txt"},
 		"ignored": {before: func(l *lab) { l.write(".git/info/exclude", "hers.txt\n") }, after: func(l *lab) {
 			l.git("-C", filepath.Join(l.folder, "worktrees", "eve"), "add", "--force", "hers.txt")
 			l.write("hers.txt", "built\n")
-		}, says: "not committed, and not the team's: hers.txt"},
-		"an ignored folder": {before: func(l *lab) { l.write(".git/info/exclude", "hers.txt/\n") }, after: func(l *lab) { l.write("hers.txt/x", "built\n") }, says: "not committed, and not the team's: hers.txt"},
+		}, says: "not committed and not the team's: hers.txt"},
+		"an ignored folder": {before: func(l *lab) { l.write(".git/info/exclude", "hers.txt/\n") }, after: func(l *lab) { l.write("hers.txt/x", "built\n") }, says: "not committed and not the team's: hers.txt"},
 		"a link to elsewhere": {before: func(l *lab) {
 			if err := os.Symlink(l.folder, filepath.Join(l.project, "deep")); err != nil {
 				l.Fatal(err)
 			}
 		}, after: func(l *lab) { l.hers("eve", "deep/file", "hers\n") }, says: "deep"},
-		"the team's, in conflict": {after: func(l *lab) { l.write("hers.txt", "the team's\n") }, says: "conflicts in hers.txt"},
+		"the team's, in conflict": {after: func(l *lab) { l.write("hers.txt", "the team's\n") }, says: "conflicts with what the team has changed in "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,34 +204,188 @@ func TestBranchesWithoutACommit(t *testing.T) {
 	}
 }
 
-// What members did in worktrees of their own comes home first; what conflicts is a task for the lead, and nothing is committed before that is done.
-func TestWorktrees(t *testing.T) {
+// What members did in worktrees is on their branches first; what conflicts is a task for the lead, and nothing is committed before
+// that is resolved. The task is carried out by its own words: its commands touch nothing that is checked out, and what comes of them
+// is merged.
+func TestConflicts(t *testing.T) {
 	t.Parallel()
-	l := newLab(t)
-	l.found(team.Check{Name: "build", Command: "test -f hers.txt"})
-	l.isolate("eve", "hers.txt")
-	l.write("new.txt", "the team's\n")
-	l.isolate("dan", "a.txt") // conflicts
-	l.write("a.txt", "somebody else's\n")
-	l.refused("Merge the branch cadre/demo@dan", "is open")
-	if s := l.desk.Team(); s.Status != team.TeamActive || coord.Worktree(l.folder, "eve") || coord.Worktree(l.folder, "dan") {
-		t.Errorf("%+v", s)
-	}
-	if got := l.git("show", "cadre/demo@dan:a.txt"); got != "dan's" {
-		t.Errorf("on his branch a.txt is %q", got)
-	}
-	for _, name := range []string{"eve", "dan"} {
-		l.desk.View(func(s *team.State) {
-			if m, _ := s.Member(name); m.Status != team.Stopped {
-				t.Errorf("%s is %s", name, m.Status)
+	for name, c := range map[string]struct {
+		before, after func(l *lab)
+		with          string // what the task names
+		text          string // of both.txt in the commit
+	}{
+		"what is checked out": {
+			after: func(l *lab) { l.write("both.txt", "main's\n"); l.git("add", "-A"); l.git("commit", "-qm", "main's") },
+			with:  "conflicts with what is checked out in %s (main) in both.txt", text: "dan's\nmain's",
+		},
+		"no branch is checked out": {
+			after: func(l *lab) {
+				l.git("checkout", "-q", "--detach")
+				l.write("both.txt", "main's\n")
+				l.git("add", "-A")
+				l.git("commit", "-qm", "main's")
+			},
+			with: "conflicts with what is checked out in %s", text: "dan's\nmain's",
+		},
+		"the team's directory": {
+			after: func(l *lab) { l.write("both.txt", "team's\n"); l.write("more.txt", "team's\n") },
+			with:  "conflicts with what the team has changed in %s in both.txt", text: "dan's\nteam's",
+		},
+		"another branch": {
+			before: func(l *lab) { l.isolate("eve", "both.txt") },
+			with:   "conflicts with the branch cadre/demo@eve in both.txt", text: "dan's\neve's",
+		},
+		"all of them": {
+			before: func(l *lab) { l.isolate("eve", "both.txt") },
+			after: func(l *lab) {
+				l.write("one.txt", "main's\n")
+				l.git("add", "one.txt")
+				l.git("commit", "-qm", "main's")
+				l.write("two.txt", "team's\n")
+				l.hers("dan", "one.txt", "dan's\n")
+				l.hers("dan", "two.txt", "dan's\n")
+			},
+			with: "conflicts with what the team has changed in %s in one.txt, two.txt and conflicts with the branch cadre/demo@eve in both.txt", text: "dan's\neve's",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.found(team.Check{Name: "no marks", Command: "! grep -r '<<<<' --include='*.txt' ."})
+			if c.before != nil {
+				c.before(l)
 			}
+			l.isolate("dan", "both.txt")
+			if c.after != nil {
+				c.after(l)
+			}
+			l.refused("(Merge the branch cadre/demo@dan) is open")
+			before := l.scene()
+			words := l.ask("dan")
+			l.says(words, "The work of dan is on the branch cadre/demo@dan, which ", strings.Replace(c.with, "%s", l.project, 1))
+			l.follow(words)
+			if after := l.scene(); after != before {
+				t.Errorf("the commands changed\n%s\nto\n%s", before, after)
+			}
+			l.write("later.txt", "the team's, since\n")
+			l.do("lead", &team.CompleteTask{Task: l.member("dan").Left.Task})
+			l.run()
+			if got := l.git("show", "HEAD:both.txt"); got != c.text {
+				t.Errorf("both.txt is %q", got)
+			}
+			if files := l.git("ls-tree", "--name-only", "HEAD"); !strings.Contains(files, "later.txt") {
+				t.Errorf("committed are\n%s", files)
+			}
+			if status := l.git("status", "--porcelain"); status != "" {
+				t.Errorf("the status is\n%s", status)
+			}
+			if trees := l.git("worktree", "list"); strings.Contains(trees, "\n") {
+				t.Errorf("the worktrees: %s", trees)
+			}
+			if left := l.member("dan").Left; left != (team.Left{}) || l.git("branch", "--list", "cadre/demo@*") != "" {
+				t.Errorf("left: %+v", left)
+			}
+			l.tidy()
 		})
 	}
-	l.do("lead", &team.CompleteTask{Task: "2", Result: "merged by hand"})
-	l.run()
-	l.want(l.committed(), "M:a.txt", "A:hers.txt", "A:new.txt")
+}
+
+// What the lead did not resolve is asked again, and what it resolved but did not commit is committed. A branch whose task it deleted is
+// left out, and said to be.
+func TestConflictThatStays(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found()
+	l.isolate("eve", "hers.txt")
+	l.isolate("dan", "a.txt")
+	l.write("a.txt", "somebody else's\n")
+	l.refused("task 2 (Merge the branch cadre/demo@dan) is open")
+	l.do("lead", &team.CompleteTask{Task: "2", Result: "I did nothing"})
+	l.refused("task 3 (Merge the branch cadre/demo@dan) is open")
+	l.follow(strings.ReplaceAll(l.ask("dan"), "git add --all && git commit --no-edit", "true"))
+	l.do("lead", &team.CompleteTask{Task: "3", Result: "I looked at it, and left it"})
+	l.refused("task 4 (Merge the branch cadre/demo@dan) is open") // it is committed, and no merge
+	l.do("lead", &team.DeleteTask{Task: "4"})
+	var said []string
+	o := l.options()
+	o.Log = func(text string) { said = append(said, text) }
+	if _, err := Run(l.ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.committed(), "M:a.txt", "A:hers.txt")
 	if branches := l.git("branch", "--format=%(refname:short)"); branches != "cadre/demo\ncadre/demo@dan\nmain" {
 		t.Errorf("the branches are\n%s", branches)
+	}
+	if !strings.Contains(strings.Join(said, "\n"), "the branch cadre/demo@dan is left out") {
+		t.Errorf("it said %q", said)
+	}
+}
+
+// A task that a member made and completed is no record: the work comes in.
+func TestForgedTask(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found()
+	l.isolate("eve", "hers.txt")
+	l.git("-C", filepath.Join(l.folder, "worktrees", "eve"), "add", "-A")
+	l.git("-C", filepath.Join(l.folder, "worktrees", "eve"), "commit", "-qm", "hers")
+	tip := json.RawMessage(strconv.Quote(l.git("rev-parse", "cadre/demo@eve")))
+	for _, meta := range []map[string]json.RawMessage{nil, {"commit": tip}} {
+		l.do("ann", &team.CreateTask{Subject: "Merge the branch cadre/demo@eve", Owner: "lead", Metadata: meta})
+	}
+	l.do("ann", &team.CreateTask{Subject: "look at it"})
+	subject, owner := "Merge the branch cadre/demo@eve", "ann"
+	for _, id := range []string{"2", "3", "4"} {
+		l.do("ann", &team.UpdateTask{Task: id, Subject: &subject, Owner: &owner, Metadata: map[string]json.RawMessage{"commit": tip}})
+		l.do("ann", &team.ClaimTask{Task: id})
+	}
+	l.do("ann", &team.CompleteTask{Task: "2"})
+	l.do("ann", &team.DeleteTask{Task: "3"})
+	l.do("ann", &team.CompleteTask{Task: "4"})
+	l.run()
+	l.want(l.committed(), "A:hers.txt")
+}
+
+// ask is the task that asks the lead to merge the member's branch, in its words.
+func (l *lab) ask(member string) string {
+	l.Helper()
+	var task team.Task
+	l.desk.View(func(s *team.State) { task, _ = s.Task(l.member(member).Left.Task) })
+	return task.Description
+}
+
+func (l *lab) member(name string) (m team.Member) {
+	l.desk.View(func(s *team.State) { m, _ = s.Member(name) })
+	return m
+}
+
+func (l *lab) says(text string, parts ...string) {
+	l.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			l.Errorf("it does not say %q:\n%s", part, text)
+		}
+	}
+}
+
+// follow runs the commands that a task names, and resolves conflicts by taking both sides, in order.
+func (l *lab) follow(words string) {
+	l.Helper()
+	script := "set -x\n"
+	for line := range strings.SplitSeq(words, "\n") {
+		command, ok := strings.CutPrefix(line, "    ")
+		if !ok {
+			continue
+		}
+		if _, files, ok := strings.Cut(command, "in these files: "); ok {
+			command = "for f in " + strings.ReplaceAll(files, ",", "") + "; do sed '/^[<=>][<=>][<=>]/d' $f >$f.new && mv $f.new $f; done"
+		}
+		script += command + "\n"
+	}
+	cmd := exec.CommandContext(l.ctx, "sh", "-c", script)
+	cmd.Dir, cmd.Env = l.project, git.Local(os.Environ())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		l.Fatalf("the commands end with %v:\n%s", err, out)
 	}
 }
 

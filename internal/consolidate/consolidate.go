@@ -376,7 +376,7 @@ func (w *work) home(ctx context.Context, m team.Member) error {
 			if err := coord.Clear(ctx, hosts, w.Log); err != nil {
 				return err
 			}
-			if err := coord.BringHome(ctx, w.Desk, w.procs, w.Dir, m.Name, w.Log); err != nil {
+			if err := coord.LeaveWork(ctx, w.Desk, w.procs, w.Dir, m.Name, w.Log); err != nil {
 				return err
 			}
 			if !m.Status.Running() {

@@ -19,46 +19,55 @@ import (
 	"cadre/internal/worktree"
 )
 
-// join makes the tree of what is the team's in the work tree, which has been staged on the parent as before, and of the branches of its members. Where a branch does
-// not come in cleanly the lead gets a task for it.
+// join makes the tree of what is the team's in the work tree, which has been staged on the parent as before, and of the branches of its
+// members. Where a branch does not come in cleanly the lead gets a task for it.
 func (w *work) join(ctx context.Context, parent, before string) (tree string, in []team.Branch, err error) {
 	branches, err := w.waiting(ctx, parent)
 	if err != nil || len(branches) == 0 {
 		return before, nil, err
 	}
-	tree = before
-	ours, err := w.repo.commit(ctx, tree, "what is in the work tree", parent)
+	m, err := w.merging(ctx, parent, before, branches)
 	if err != nil {
 		return "", nil, err
 	}
 	for _, b := range branches {
-		next, left, err := worktree.Join(ctx, w.procs, w.repo.top, ours, b.Commit)
-		if err == nil && left == "" {
-			left, err = w.blocked(ctx, before, tree, next)
-		}
-		switch {
-		case err != nil:
+		next, conflict, err := worktree.Join(ctx, w.procs, w.repo.top, m.ours, b.Commit)
+		if err != nil {
 			return "", nil, err
-		case left != "":
-			if err := coord.ToMerge(ctx, w.Desk, w.procs, w.Dir, b.Member, left); err != nil {
+		}
+		if !conflict.None() {
+			if err := w.conflicts(ctx, m, b, conflict); err != nil {
 				return "", nil, err
 			}
 			continue
 		}
-		if ours, err = w.repo.commit(ctx, next, "with "+b.Name, ours, b.Commit); err != nil {
+		blocked, err := w.blocked(ctx, before, m.tree, next)
+		if err != nil {
 			return "", nil, err
 		}
-		tree, in = next, append(in, b)
+		if blocked != "" {
+			if err := w.ask(ctx, b, "", w.about(b, blocked)); err != nil {
+				return "", nil, err
+			}
+			continue
+		}
+		if err := m.take(ctx, w.repo, b, next); err != nil {
+			return "", nil, err
+		}
 	}
-	return tree, in, nil
+	return m.tree, m.in, nil
 }
 
-// waiting are the branches that are to come in.
+// waiting are the branches that are to come in. Those that the lead leaves out are told of.
 func (w *work) waiting(ctx context.Context, parent string) ([]team.Branch, error) {
 	if parent == "" { // there is no branch without a commit
 		return nil, nil
 	}
-	return coord.Waiting(ctx, w.Desk, w.procs)
+	all, out, err := coord.Waiting(ctx, w.Desk, w.procs)
+	for _, b := range out {
+		w.Log(fmt.Sprintf("the branch %s is left out: the task that asked to merge it was deleted", b.Name))
+	}
+	return all, err
 }
 
 // leave gives the branches to the lead, because nothing is to be committed here.
@@ -72,7 +81,7 @@ func (w *work) leave(ctx context.Context) error {
 	}
 	branches, err := w.waiting(ctx, parent)
 	for _, b := range branches {
-		err = errors.Join(err, coord.ToMerge(ctx, w.Desk, w.procs, w.Dir, b.Member, "with --no-commit nothing is merged"))
+		err = errors.Join(err, w.ask(ctx, b, "", w.about(b, "With --no-commit nothing is merged.")))
 	}
 	return err
 }
@@ -86,7 +95,7 @@ func (w *work) blocked(ctx context.Context, before, tree, next string) (string, 
 	}
 	for _, one := range brings {
 		if one.Is == git.Submodule || one.Was == git.Submodule {
-			return one.Path + " is a submodule", nil
+			return one.Path + " is a submodule, which cadre does not merge.", nil
 		}
 	}
 	at, err := w.repo.whereabouts(ctx, w.scratch("land"), before, next)
@@ -103,7 +112,7 @@ func (w *work) blocked(ctx context.Context, before, tree, next string) (string, 
 		}
 	}
 	if len(in) > 0 {
-		return "not committed, and not the team's: " + names(pathsOf(in)), nil
+		return fmt.Sprintf("In %s, and in its way, are files that are not committed and not the team's: %s. Whoever they belong to has to commit or move them.", w.repo.top, names(pathsOf(in))), nil
 	}
 	return "", nil
 }

@@ -290,7 +290,7 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 				}
 				s.stop(stopReport, w.Reason, grace)
 			} else if members[i].Host == h.ID {
-				h.bringHome(members[i])
+				h.leaveWork(members[i])
 				err = h.do(ctx, &team.ReportStopped{Member: w.Member, Reason: w.Reason}, members[i].Lease)
 			} else if members[i].Host != "" {
 				next = min(next, watchEvery)

@@ -127,7 +127,7 @@ func (s *seat) run(m team.Member) {
 	how, why := s.how, s.why
 	s.mu.Unlock()
 	if how == stopReport {
-		s.host.bringHome(m)
+		s.host.leaveWork(m)
 	}
 	// From here on the session is over; what is reported must not be cut short by the end of the seat.
 	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
@@ -225,7 +225,7 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 		}
 	}
 	if m.Isolation == team.Worktree {
-		dir, err := worktree.Add(ctx, s.host.Procs, s.host.place(t, m.Name))
+		dir, err := worktree.Add(ctx, s.host.Procs, Place(t, filepath.Dir(s.host.Hosts), m.Name))
 		if err != nil {
 			return spec, &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", m.Name, err)}
 		}

@@ -2,13 +2,11 @@ package coord
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,88 +23,67 @@ const workTime = 2 * time.Minute
 
 const worktrees = "worktrees" // folder in a team's
 
-// place is the worktree of a member that works in isolation.
-func (h *Host) place(t team.Team, member string) worktree.Place {
-	return place(t, filepath.Dir(h.Hosts), member)
-}
-
-func place(t team.Team, dir, member string) worktree.Place {
-	return worktree.Place{Repo: t.Dir, Dir: filepath.Join(dir, worktrees, member), Branch: briefing.Branch(t.Name, member)}
+// Place is the worktree of a member that works in isolation, of the team whose folder dir is.
+func Place(t team.Team, dir, member string) worktree.Place {
+	return worktree.Place{Repo: t.Dir, Dir: filepath.Join(dir, worktrees, member), Branch: team.BranchOf(t.Name, member)}
 }
 
 func workOf(member, teamName string) string { return "Work of " + member + " in team " + teamName }
 
-// bringHome merges what the member did in its worktree into the team's directory, or leaves it on its branch and tells the lead of it with a task.
-func (h *Host) bringHome(m team.Member) {
+// leaveWork records what the member did in its worktree, which goes.
+func (h *Host) leaveWork(m team.Member) {
 	if m.Isolation != team.Worktree {
 		return
 	}
-	err := BringHome(context.Background(), h.Desk, h.Procs, filepath.Dir(h.Hosts), m.Name, h.Log)
-	if locked := (*git.LockedError)(nil); errors.As(err, &locked) { // nobody is there to be told but the lead
-		t := h.Desk.Team()
-		err = toMerge(context.Background(), h.Desk, h.Procs, h.place(t, m.Name), notMerged(t, h.place(t, m.Name), m.Name, err.Error()))
-	}
-	if err != nil {
+	if err := LeaveWork(context.Background(), h.Desk, h.Procs, filepath.Dir(h.Hosts), m.Name, h.Log); err != nil {
 		h.Log(err.Error())
 	}
 }
 
-// BringHome does so for a member whose session is over, of the team whose folder dir is. Where there is no worktree it does nothing. While the team is
-// consolidated, or is to be next, nothing is merged by itself: the work is left on the branch, for the consolidation. That of a member that
-// failed is half a work: it is left on its branch, for the lead. A [git.LockedError] is the caller's to tell: nothing is wrong with the work.
-func BringHome(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, member string, log func(string)) error {
+// LeaveWork commits what a member whose session is over left in its worktree, removes that, and records the branch. The consolidation
+// merges it. The lead is asked about work that is half done, because its member failed, and about what does not follow the branch.
+// Where there is no worktree any more only the branch is looked at. dir is the team's folder.
+func LeaveWork(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, member string, log func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, workTime)
 	defer cancel()
 	t := d.Team()
-	p := place(t, dir, member)
-	var failed, checked bool
-	d.View(func(s *team.State) {
-		m, _ := s.Member(member)
-		failed, checked = m.Status == team.Failed, consolidates(s)
-	})
-	if failed {
-		kept, err := worktree.Leave(ctx, procs, p.Dir, p.Branch, workOf(member, t.Name))
+	p := Place(t, dir, member)
+	var m team.Member
+	d.View(func(s *team.State) { m, _ = s.Member(member) })
+	record := func(body team.LeaveBranch) error {
+		body.Member = member
+		_, err := d.Do(ctx, team.Command{Actor: team.User, Body: &body})
 		if err != nil {
-			return notKept(p, member, err)
+			return fmt.Errorf("not recorded that the work of %s is on %s: %w", member, p.Branch, err)
 		}
-		if kept == "" {
-			return nil
-		}
-		return toMerge(ctx, d, procs, p, notDone(t, p, member))
-	}
-	finish := worktree.Finish
-	if checked { // it comes in with the one commit of the team, after the checks
-		finish = worktree.Keep
-	}
-	result, err := finish(ctx, procs, p, workOf(member, t.Name))
-	if locked := (*git.LockedError)(nil); errors.As(err, &locked) {
-		return err
-	}
-	if err != nil {
-		log("the worktree of " + member + " stays where it is: " + err.Error())
-		result = worktree.Result{Left: err.Error()}
-	}
-	if result.Left == "" {
 		return nil
 	}
-	return toMerge(ctx, d, procs, p, notMerged(t, p, member, result.Left))
-}
-
-// consolidates reports whether the team is consolidated, or is to be next: it is marked for that, or it was run from a file with checks and all of its tasks are done. A
-// lead that is an agent looks at the work before it reports, and so it is merged for that.
-func consolidates(s *team.State) bool {
-	t := s.Team()
-	lead, _ := s.Member(t.Lead)
-	runs := t.Origin != "" && len(t.Checks) > 0 && lead.Agent == team.External
-	return t.Status == team.TeamConsolidating || runs && s.Count(team.Pending)+s.Count(team.InProgress) == 0
-}
-
-func notMerged(t team.Team, p worktree.Place, member, why string) string {
-	return fmt.Sprintf("The work of %s is on the branch %s and could not be merged into %s:\n%s", member, p.Branch, t.Dir, why)
-}
-
-func notDone(t team.Team, p worktree.Place, member string) string {
-	return fmt.Sprintf("%s has ended before it was done. What it did is on the branch %s; it is not merged into %s.", member, p.Branch, t.Dir)
+	ask := briefing.Merge{Repo: t.Dir, Dir: p.Dir, Member: member, Branch: p.Branch}
+	kept, err := worktree.Keep(ctx, procs, p, workOf(member, t.Name))
+	if err != nil {
+		log(fmt.Sprintf("the worktree of %s stays where it is: %v", member, err))
+		tip, lost := worktree.Tip(ctx, procs, p.Repo, p.Branch)
+		if tip == "" || lost != nil {
+			return lost
+		}
+		ask.Trouble = fmt.Sprintf("cadre could not commit what %s left in %s: %v", member, p.Dir, err)
+		return record(team.LeaveBranch{Commit: tip, Why: ask.String(), Once: true})
+	}
+	left := team.LeaveBranch{Commit: kept.Commit, Once: true}
+	switch {
+	case kept.Strayed != "":
+		if left.Commit == "" { // the branch itself has nothing that HEAD has not
+			if left.Commit, err = worktree.Tip(ctx, procs, p.Repo, p.Branch); err != nil {
+				return err
+			}
+		}
+		ask.With = []briefing.Other{{Name: "the branch " + kept.Strayed, Ref: kept.Strayed}}
+		left.Why = ask.String()
+	case kept.Commit != "" && m.Status == team.Failed:
+		ask.Trouble = member + " failed before it was done."
+		left.Why = ask.String()
+	}
+	return record(left)
 }
 
 // Worktree reports whether the member of the team whose folder dir is has a worktree.
@@ -115,34 +92,32 @@ func Worktree(dir, member string) bool {
 	return err == nil
 }
 
-// keepWork leaves what a member did in its worktree on its branch, if it has ended without being asked to. Half a work is not merged by itself.
+// keepWork leaves what a member did in its worktree on its branch, if it has ended without being asked to.
 func (h *Host) keepWork(m team.Member) {
 	if m.Isolation != team.Worktree {
 		return
 	}
 	var over, running bool
 	h.Desk.View(func(s *team.State) {
-		over = !s.Exists()
+		over = ended(s)
 		now, _ := s.Member(m.Name)
 		running = now.Status.Running()
 	})
-	if running {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), workTime)
-	defer cancel()
-	t := h.Desk.Team()
-	p := h.place(t, m.Name)
-	kept, err := worktree.Leave(ctx, h.Procs, p.Dir, p.Branch, workOf(m.Name, t.Name))
 	switch {
-	case err != nil:
-		h.Log("the worktree of " + m.Name + " stays where it is: " + err.Error())
-	case kept != "" && !over:
-		if err := toMerge(ctx, h.Desk, h.Procs, p, notDone(t, p, m.Name)); err != nil {
-			h.Log(err.Error())
+	case running:
+	case !over:
+		h.leaveWork(m)
+	default: // nothing is recorded any more
+		ctx, cancel := context.WithTimeout(context.Background(), workTime)
+		defer cancel()
+		t := h.Desk.Team()
+		p := Place(t, filepath.Dir(h.Hosts), m.Name)
+		kept, err := worktree.Leave(ctx, h.Procs, p.Dir, p.Branch, workOf(m.Name, t.Name))
+		if err != nil {
+			h.Log("the worktree of " + m.Name + " stays where it is: " + err.Error())
+		} else if kept != "" {
+			h.Log("what " + m.Name + " did is on the branch " + kept)
 		}
-	case kept != "":
-		h.Log("what " + m.Name + " did is on the branch " + kept)
 	}
 }
 
@@ -158,67 +133,29 @@ func (h *Host) isolates(ctx context.Context) error {
 	return worktree.Able(ctx, h.Procs, h.Desk.Team().Dir)
 }
 
-// toMerge puts a branch that was left on the list, for the lead.
-func toMerge(ctx context.Context, d *desk.Desk, procs *proc.Register, p worktree.Place, why string) error {
-	t := d.Team()
-	subject, listed := mergeSubject(p.Branch), false
-	d.View(func(s *team.State) {
-		for task := range s.Tasks() { // by one that was killed then
-			listed = listed || task.Subject == subject && (task.Status == team.Pending || task.Status == team.InProgress)
-		}
-	})
-	if listed {
-		return nil
-	}
-	body := &team.CreateTask{Subject: subject, Owner: t.Lead, Priority: "high", Description: why}
-	if tip, err := worktree.Tip(ctx, procs, p.Repo, p.Branch); tip != "" && err == nil {
-		body.Metadata = map[string]json.RawMessage{mergeKey: json.RawMessage(strconv.Quote(tip))}
-	}
-	_, err := d.Do(ctx, team.Command{Actor: team.User, Body: body})
-	if err != nil {
-		return fmt.Errorf("not on the task list, that %s is to be merged: %w", p.Branch, err)
-	}
-	return nil
-}
-
-// mergeKey is the metadata of a task to merge a branch that names the commit which it was at then.
-const mergeKey = "commit"
-
-func mergeSubject(branch string) string { return "Merge the branch " + branch }
-
-// ToMerge puts the branch of a member on the list, for the lead, who is told why it was not merged.
-func ToMerge(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, member, why string) error {
-	t := d.Team()
-	p := place(t, dir, member)
-	return toMerge(ctx, d, procs, p, notMerged(t, p, member, why))
-}
-
-// Waiting returns the branches with work of members that is not in HEAD, but for those which the lead was told to merge as they are.
-func Waiting(ctx context.Context, d *desk.Desk, procs *proc.Register) (all []team.Branch, err error) {
+// Waiting returns the branches with work of members that is not in HEAD, and apart from them those which the lead has said are to be
+// left out as they are.
+func Waiting(ctx context.Context, d *desk.Desk, procs *proc.Register) (all, out []team.Branch, err error) {
 	t := d.Team()
 	var members []team.Member
-	told := map[string]bool{}
-	d.View(func(s *team.State) {
-		members = s.Members()
-		for task := range s.Tasks() {
-			var commit string
-			json.Unmarshal(task.Metadata[mergeKey], &commit) // a task of an older cadre has none, and is of any commit
-			told[task.Subject+" "+commit] = true
-		}
-	})
+	d.View(func(s *team.State) { members = s.Members() })
 	for _, m := range members {
 		if m.Isolation != team.Worktree {
 			continue
 		}
-		b := team.Branch{Member: m.Name, Name: briefing.Branch(t.Name, m.Name)}
+		b := team.Branch{Member: m.Name, Name: team.BranchOf(t.Name, m.Name)}
 		if b.Commit, err = worktree.Ahead(ctx, procs, t.Dir, b.Name); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if subject := mergeSubject(b.Name) + " "; b.Commit != "" && !told[subject] && !told[subject+b.Commit] {
+		switch {
+		case b.Commit == "":
+		case m.Left.Out && m.Left.Commit == b.Commit:
+			out = append(out, b)
+		default:
 			all = append(all, b)
 		}
 	}
-	return all, nil
+	return all, out, nil
 }
 
 // KeepWork leaves what members did in the worktrees of a team on their branches. It is for a team that nobody runs any more, before its folder goes away.
@@ -240,7 +177,7 @@ func KeepWork(ctx context.Context, dir string, log func(string)) error {
 			continue
 		}
 		path := filepath.Join(dir, worktrees, e.Name())
-		branch := briefing.Branch(filepath.Base(dir), e.Name())
+		branch := team.BranchOf(filepath.Base(dir), e.Name())
 		kept, err := worktree.Leave(ctx, procs, path, branch, workOf(e.Name(), filepath.Base(dir)))
 		if err != nil {
 			return notKept(worktree.Place{Dir: path}, e.Name(), err)

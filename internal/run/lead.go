@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"cadre/internal/consolidate"
 	"cadre/internal/desk"
 	"cadre/internal/leader"
 	"cadre/internal/proc"
@@ -37,7 +38,8 @@ type Result struct {
 	Text      string // the report
 	Completed int    // tasks
 	Failed    int
-	Open      int   // tasks that are neither
+	Open      int // tasks that are neither
+	Pending   consolidate.Pending
 	Short     error // why not everything is done; nil when it is
 	Seconds   float64
 }
@@ -229,7 +231,7 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 		}
 		return false, nil, l.dismiss(ctx, at.members)
 	case at.led && len(at.isolated) > 0:
-		return false, nil, l.dismiss(ctx, at.isolated) // so that their work is merged before the lead reports
+		return false, nil, l.dismiss(ctx, at.isolated) // so that their work is on their branches before the lead reports
 	case at.led:
 		return false, nil, l.do(ctx, team.User, &team.AskReport{})
 	case at.undone > 0 || len(at.members) == 0:
@@ -319,7 +321,8 @@ func (l *Lead) do(ctx context.Context, actor string, body team.Body) error {
 	return err
 }
 
-// Finish writes the report and, where nothing is short, completes the team, or has it wait for its consolidation where it has checks. It is not cut short by the end of ctx, which may have ended the work.
+// Finish writes the report and, where nothing is short, completes the team. A team with checks, or with work on branches that is not
+// merged, waits for its consolidation instead. It is not cut short by the end of ctx, which may have ended the work.
 func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
@@ -327,7 +330,9 @@ func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 		return Result{}, err
 	}
 	r := Result{Team: l.Desk.Team(), Report: l.Report, Short: short}
+	waits := len(r.Team.Checks) > 0
 	l.Desk.View(func(s *team.State) {
+		waits = waits || len(s.Unmerged()) > 0
 		for t := range s.Tasks() {
 			switch {
 			case t.Status == team.Completed:
@@ -350,7 +355,7 @@ func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 	}
 	if short == nil {
 		end := team.TeamComplete
-		if len(r.Team.Checks) > 0 { // it is complete when they have passed
+		if waits {
 			end = team.TeamConsolidating
 		}
 		if r.Team.Status != end {

@@ -8,7 +8,7 @@
 //
 // # States
 //
-//	no team, or a finished one ──create──▶ working ──nothing more can happen──▶ shutting down ──▶ report ──▶ complete, or with checks consolidating
+//	no team, or a finished one ──create──▶ working ──nothing more can happen──▶ shutting down ──▶ report ──▶ complete, or consolidating where checks or branches wait
 //	                                           ▲          └─ an agent leads ─▶ it is asked for its report ─┘
 //	                                           └──── it begins new work instead ────┘
 //	team of this very file ──────go on───▶ working ──deadline, budget, signal, failed tasks──▶ report ──▶ unfinished
@@ -41,6 +41,7 @@ import (
 	"cadre/internal/resume"
 	"cadre/internal/team"
 	"cadre/internal/teamfile"
+	"cadre/internal/worktree"
 )
 
 // Options say what to run and how.
@@ -91,8 +92,22 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if a.Checkpoints && err == nil {
 		a.checkpoint(ctx)
 	}
+	if err == nil {
+		result.Pending = a.pending(ctx, result)
+	}
 	result.Seconds = time.Since(began).Seconds()
 	return result, err
+}
+
+// pending is what waits for the consolidation of the team. The report is no work of the team's that has to be committed.
+func (a *attempt) pending(ctx context.Context, r Result) consolidate.Pending {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	p, err := consolidate.LookPending(ctx, a.desk, []string{a.Home.Root, a.Home.Claude, r.Report})
+	if err != nil {
+		a.Log("whether anything is to be committed is not known: " + err.Error())
+	}
+	return p
 }
 
 // attempt is a run under way.
@@ -140,6 +155,8 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		return a, nil
 	case over:
 		// It is at its end: its record is kept under its id, and the name begins anew.
+		var members []team.Member
+		a.desk.View(func(s *team.State) { members = s.Members() })
 		a.close()
 		if t.CleanedUp {
 			if err := coord.Settle(ctx, filepath.Join(a.dir, "hosts"), o.Log); err != nil {
@@ -150,6 +167,9 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 			}
 		} else {
 			if err := coord.KeepWork(ctx, a.dir, o.Log); err != nil {
+				return nil, err
+			}
+			if err := merged(ctx, t, members); err != nil {
 				return nil, err
 			}
 			if err := o.Home.Archive(name, t.ID); err != nil {
@@ -179,6 +199,33 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		}
 	}
 	return a, nil
+}
+
+// merged refuses to start a team over whose members have left work that HEAD does not have: the new members would begin with that.
+func merged(ctx context.Context, t team.Team, members []team.Member) error {
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	for _, m := range members {
+		if m.Isolation != team.Worktree {
+			continue
+		}
+		branch := team.BranchOf(t.Name, m.Name)
+		if ahead, err := worktree.Ahead(ctx, procs, t.Dir, branch); err != nil { // there is no repository any more
+			return nil
+		} else if ahead == "" {
+			continue
+		}
+		first := "cadre consolidate " + t.Name
+		if t.Status != team.TeamComplete || t.Consolidation.Step == team.Done {
+			first = "git merge " + branch
+		}
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the team %s before this one is %s, and the work of %s is on the branch %s, which is not merged. Merge it: %s. To do without it: git branch -D %s",
+			t.Name, t.Status, m.Name, branch, first, branch)}
+	}
+	return nil
 }
 
 // take opens the team and its lead lock.
@@ -232,7 +279,7 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover), PermissionMode: f.Permissions.Mode,
 		Permissions: team.Permissions{Allow: f.Permissions.Allow, Policy: f.Permissions.Policy, Millis: f.Permissions.Timeout.Milliseconds()},
 		Budget:      team.Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6), Millis: f.Budget.Time.Milliseconds()},
-		Timing:      timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Base: consolidate.Look(ctx, a.Dir, a.Home.Root, a.Home.Claude),
+		Timing:      timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Base: consolidate.Look(ctx, a.Dir, a.Home.Root, a.Home.Claude, a.reportPath()), // of which it overwrites the report
 		Origin: a.Path, OriginDigest: f.Digest()})
 	for _, m := range f.Members {
 		add(&team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt, PlanApproval: m.PlanApproval, Program: m.Command,

@@ -147,6 +147,11 @@ func event(e team.Event, r *team.Record) string {
 		return fmt.Sprintf("%s completed task %s%s", e.By, e.Task, frees(e.Unblocked))
 	case *team.TaskDeleted:
 		return "task " + e.Task + " deleted" + frees(e.Unblocked)
+	case *team.BranchLeft:
+		if e.Commit == "" {
+			return "nothing of " + e.Member + " is left to merge"
+		}
+		return fmt.Sprintf("the work of %s is on the branch %s, and not merged", e.Member, e.Branch)
 	case *team.WorkSaved:
 		return fmt.Sprintf("what %s has done of task %s is kept with it", e.Saved.Member, e.Task)
 	case *team.MessageSent:

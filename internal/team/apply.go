@@ -292,6 +292,7 @@ func (e *TaskCreated) apply(s *State, r *Record) {
 	s.counts[statusIndex(t.Status)]++
 	s.reindex(i)
 	s.setStrikes(hookKey("TaskCreated", r.Actor, t.Subject), 0)
+	s.leftByTask(added, r)
 }
 
 // change applies f to the task and brings up to date what hangs on it.
@@ -443,6 +444,7 @@ func (e *TaskCompleted) apply(s *State, r *Record) {
 
 func (e *TaskDeleted) apply(s *State, r *Record) {
 	s.change(e.Task, r, func(t *Task) { t.Status = Deleted })
+	s.leftOut(e.Task, r)
 }
 
 func (e *MessageSent) apply(s *State, r *Record) {

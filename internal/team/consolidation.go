@@ -254,6 +254,7 @@ func (e *CommitMade) apply(s *State, _ *Record) {
 func (e *TeamConsolidated) apply(s *State, r *Record) {
 	if c := s.attempt(e.Attempt); c != nil {
 		c.Step, c.EndedAt = Done, r.At
+		s.broughtIn(c.Branches)
 	}
 }
 

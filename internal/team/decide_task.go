@@ -28,7 +28,7 @@ const DefaultPriority = "medium"
 func (b *CreateTask) decide(d *decision) error {
 	t := Task{Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm, Status: Pending, Owner: b.Owner, Assigned: b.Owner != "", Role: b.Role,
 		Priority: b.Priority, Run: b.Run, TimeoutMS: b.TimeoutMS, Retries: b.Retries, CreatedBy: d.Actor}
-	t.ID = strconv.Itoa(len(d.tasks) + 1)
+	t.ID = d.nextTask()
 	if t.Priority == "" {
 		t.Priority = DefaultPriority
 	}
@@ -76,6 +76,9 @@ func (b *CreateTask) decide(d *decision) error {
 	}
 	return nil
 }
+
+// nextTask is the id of the task that is created next.
+func (d *decision) nextTask() string { return strconv.Itoa(len(d.tasks) + 1) }
 
 func (d *decision) noTask(id string) error {
 	if t := d.task(id); t != nil && t.Status == Deleted {
@@ -354,6 +357,11 @@ func (b *DeleteTask) decide(d *decision) error {
 	t, err := d.live(b.Task)
 	if err != nil {
 		return err
+	}
+	if d.asks(t.ID) != nil {
+		if err := d.leads("decide that a branch is not merged"); err != nil {
+			return err
+		}
 	}
 	if d.Actor != t.CreatedBy && d.Actor != t.Owner {
 		if err := d.leads("delete a task that is neither its own nor created by it"); err != nil {

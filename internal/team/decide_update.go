@@ -91,6 +91,11 @@ func (d *decision) reassign(t *Task, owner string) error {
 			return err
 		}
 	}
+	if d.asks(t.ID) != nil {
+		if err := d.leads("say who merges a branch"); err != nil {
+			return err
+		}
+	}
 	if t.Status == InProgress && d.Actor != t.Owner {
 		if err := d.leads("take a task from the member that holds it"); err != nil {
 			return err

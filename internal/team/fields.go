@@ -139,6 +139,7 @@ func (m *Member) fields(c *coder) {
 	c.ints("late", &m.Late)
 	c.int("offline", (*int64)(&m.Offline))
 	c.int("resent", &m.Resent)
+	c.sub("left", m.Left == Left{}, &m.Left)
 }
 
 func (p *Plan) fields(c *coder) {

@@ -95,7 +95,11 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "RejectByHook":
 		return &RejectByHook{Hook: rapid.SampledFrom(hookEvents).Draw(t, "hook"), Member: name.Draw(t, "member"), Task: task.Draw(t, "task"), Feedback: word.Draw(t, "feedback")}
 	case "SpawnMember":
-		return &SpawnMember{Name: name.Draw(t, "name"), Agent: rapid.SampledFrom([]string{Shell, External, "claude"}).Draw(t, "agent"), Role: rapid.SampledFrom([]string{"", "r"}).Draw(t, "role"), PlanApproval: some.Draw(t, "plan")}
+		return &SpawnMember{Name: name.Draw(t, "name"), Agent: rapid.SampledFrom([]string{Shell, External, "claude"}).Draw(t, "agent"), Role: rapid.SampledFrom([]string{"", "r"}).Draw(t, "role"), PlanApproval: some.Draw(t, "plan"),
+			Isolation: rapid.SampledFrom([]string{"", Worktree}).Draw(t, "isolation")}
+	case "LeaveBranch":
+		return &LeaveBranch{Member: name.Draw(t, "member"), Commit: rapid.SampledFrom([]string{"", "c1", "c1", "c2"}).Draw(t, "commit"), With: rapid.SampledFrom([]string{"", "w"}).Draw(t, "with"),
+			Why: rapid.SampledFrom([]string{"", "conflict"}).Draw(t, "why"), Once: some.Draw(t, "once")}
 	case "AttachMember":
 		return &AttachMember{Member: name.Draw(t, "member"), From: rapid.SampledFrom([]string{"", "h1", "h2"}).Draw(t, "from")}
 	case "DetachMember":
@@ -257,6 +261,15 @@ func finishWork(t fataler, s *State) (records []*Record) {
 	return records
 }
 
+// leftOf is what the record has of branches that are to be merged.
+func leftOf(s *State) map[string]Left {
+	all := map[string]Left{}
+	for _, m := range s.Unmerged() {
+		all[m.Name] = m.Left
+	}
+	return all
+}
+
 func TestRandomHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, records := foundedBy(t, rapid.SampledFrom([]string{External, "claude"}).Draw(t, "lead"))
@@ -283,13 +296,16 @@ func TestRandomHistories(t *testing.T) {
 			if again := recoded(t, d.Record); !reflect.DeepEqual(again, d.Record) {
 				t.Fatalf("the record is read as\n%s\nand was\n%s", AppendRecord(nil, again), AppendRecord(nil, d.Record))
 			}
-			moved := movesOf(s)
+			moved, left := movesOf(s), leftOf(s)
 			if !s.Apply(d.Record) || s.Apply(d.Record) {
 				t.Fatalf("the record %d was applied never or twice", d.Record.Seq)
 			}
 			records = append(records, d.Record)
 			if err := moved(d.Record); err != nil {
 				t.Fatalf("%T %+v: %v", c.Body, c.Body, err)
+			}
+			if c.Actor != User && c.Actor != s.team.Lead && !reflect.DeepEqual(leftOf(s), left) {
+				t.Fatalf("%s changed what is to be merged with %T %+v: %v became %v", c.Actor, c.Body, c.Body, left, leftOf(s))
 			}
 			model.apply(t, d.Record)
 			if err := invariants(s); err != nil {

@@ -242,6 +242,7 @@ type Member struct {
 	Late           []int64 // seqs in the inbox that the lead was told of, because they wait for long
 	Resent         int64   // counts how often late messages were sent again
 	Offline        Time    // since when nothing is heard of it, so far as the lead was told; 0 while something is
+	Left           Left    // its work on a branch that is not merged yet
 }
 
 // Plan is the approval of a member's plan.

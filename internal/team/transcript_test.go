@@ -22,7 +22,7 @@ var bodies = func() map[string]reflect.Type {
 		&RequestShutdown{}, &AnswerShutdown{}, &WithdrawShutdown{}, &ExpireShutdown{}, &SubmitPlan{}, &AnswerPlan{}, &ExpirePlan{},
 		&ReportTrouble{}, &RetryMember{}, &HandOver{}, &AskReport{}, &GiveReport{},
 		&AttachLead{}, &LoseLead{}, &RecordFacts{}, &SaveWork{}, &MarkLate{}, &ResendMessages{}, &ReportOffline{}, &ReportOnline{},
-		&Consolidate{}, &ReportMerged{}, &ReportStaged{}, &ReportCheck{}, &ReportMade{}, &ReportConsolidated{}, &AbandonConsolidation{},
+		&LeaveBranch{}, &Consolidate{}, &ReportMerged{}, &ReportStaged{}, &ReportCheck{}, &ReportMade{}, &ReportConsolidated{}, &AbandonConsolidation{},
 		&RequestPermission{}, &AnswerPermission{}, &ExpirePermission{},
 		&CreateTask{}, &UpdateTask{}, &ClaimTask{}, &CompleteTask{}, &FailTask{}, &ReleaseTask{}, &DeleteTask{},
 		&SendMessage{}, &Broadcast{}, &ReceiveMessages{}, &MarkRead{},

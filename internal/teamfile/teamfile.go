@@ -55,6 +55,7 @@
 //	  - name: build               # left out: the command
 //	    run: make build
 //	    timeout: 10m              # left out: 30m
+//	consolidate: true             # cadre run commits what the team did when all is done and the checks passed
 //	permissions:
 //	  mode: default               # of the lead, and so of all; one of Claude Code's permission modes
 //	  allow: [Edit, "Bash(go test:*)"]
@@ -129,8 +130,10 @@ type File struct {
 	Tasks   []Task   // in file order
 	Hooks   Hooks
 	Checks  []Check // in file order, with names that differ
-	Budget  Budget
-	Report  Report
+	// Consolidate has the run consolidate the team when all is done.
+	Consolidate bool
+	Budget      Budget
+	Report      Report
 
 	Delegate    bool
 	Permissions Permissions

@@ -168,7 +168,7 @@ type (
 		Role         text `json:"role,omitempty" jsonschema:"its role; tasks can be meant for a role, and a role that .claude/agents has a file for brings its prompt and tools"`
 		Model        text `json:"model,omitempty" jsonschema:"the agent's model; empty for the usual one"`
 		PlanApproval flag `json:"planApproval,omitempty" also:"planModeRequired mode" jsonschema:"true when it must not change anything before you have approved its plan"`
-		Isolation    text `json:"isolation,omitempty" jsonschema:"worktree when it is to work in a git worktree and on a branch of its own, which is merged when it ends"`
+		Isolation    text `json:"isolation,omitempty" jsonschema:"worktree when it is to work in a git worktree and on a branch of its own, which is merged when the team is consolidated"`
 	}
 	shutdown struct {
 		Name     text    `json:"name" also:"to member teammate" jsonschema:"the teammate's name"`

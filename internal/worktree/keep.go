@@ -10,26 +10,30 @@ import (
 	"cadre/internal/proc"
 )
 
-// Keep does as Finish does, but merges nothing: the branch stays, unless all of it is in HEAD already. Result says where work is that is not on the branch.
-func Keep(ctx context.Context, procs *proc.Register, p Place, message string) (Result, error) {
+// Keep commits what the member left uncommitted and removes the worktree. The branch stays, unless HEAD has all of it.
+func Keep(ctx context.Context, procs *proc.Register, p Place, message string) (k Kept, err error) {
 	home := in(procs, p.Repo)
 	if _, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
-		_, err := tidy(ctx, home, p)
-		return Result{}, err
+		if _, err := home.Text(ctx, "rev-parse", "--git-dir"); err != nil { // in no repository there was none
+			return Kept{}, ctx.Err()
+		}
+		if err := tidy(ctx, home, p); err != nil {
+			return Kept{}, err
+		}
+		k.Commit, err = Ahead(ctx, procs, p.Repo, p.Branch)
+		return k, err
 	}
 	tree, err := open(ctx, procs, p.Dir)
 	if err != nil {
-		return Result{}, err
+		return Kept{}, err
 	}
-	strayed, err := tree.save(ctx, p.Branch, message)
-	if err != nil {
-		return Result{}, err
+	if k.Strayed, err = tree.save(ctx, p.Branch, message); err != nil {
+		return Kept{}, err
 	}
-	has, err := home.has(ctx, p.Branch)
-	if err != nil {
-		return Result{}, err
+	if k.Commit, err = Ahead(ctx, procs, p.Repo, p.Branch); err != nil {
+		return Kept{}, err
 	}
-	return Result{Left: strayed}, tree.remove(ctx, home, p.Branch, has && strayed == "")
+	return k, tree.remove(ctx, home, p.Branch, k.Commit == "" && k.Strayed == "")
 }
 
 // Ahead returns the commit that the branch names, where that is not in HEAD of the repository; "" where it is, or there is no such branch.

@@ -126,11 +126,9 @@ func TestMoved(t *testing.T) {
 					t.Errorf("repaired once more: %v", err)
 				}
 				r.git("worktree", "prune")
-				if result := r.finish(); !result.Merged {
-					t.Errorf("%+v", result)
-				}
-				if got := r.git("show", "HEAD:a.txt", "HEAD:b.txt"); got != "ann's\nann's, not committed" {
-					t.Errorf("merged is %q", got)
+				on := r.keep().Commit
+				if got := r.git("show", on+":a.txt", on+":b.txt"); got != "ann's\nann's, not committed" {
+					t.Errorf("on the branch is %q", got)
 				}
 			})
 		}
@@ -250,7 +248,7 @@ func TestAddForgetsNoOther(t *testing.T) {
 	r.git("worktree", "add", "-q", "-b", "theirs", theirs)
 	r.moved(theirs, theirs+"-unmounted")
 	r.add()
-	r.finish()
+	r.keep()
 	r.moved(theirs+"-unmounted", theirs)
 	if branch := r.git("-C", theirs, "symbolic-ref", "--short", "HEAD"); branch != "theirs" {
 		t.Errorf("it is on %s", branch)
@@ -282,8 +280,8 @@ func TestLockedByItsMember(t *testing.T) {
 	dir := r.add()
 	r.write(dir, "b.txt", "ann's\n")
 	r.git("worktree", "lock", dir)
-	if result := r.finish(); !result.Merged {
-		t.Errorf("%+v", result)
+	if kept := r.keep(); kept.Commit == "" {
+		t.Errorf("%+v", kept)
 	}
 	if trees := r.git("worktree", "list"); strings.Contains(trees, "\n") {
 		t.Errorf("the worktrees: %s", trees)
@@ -307,7 +305,7 @@ func TestKilledAdd(t *testing.T) {
 	began := time.Now()
 	r.add()
 	whole := time.Since(began)
-	r.finish()
+	r.keep()
 	const kills = 10
 	halves := 0
 	for i := range kills {
@@ -328,7 +326,7 @@ func TestKilledAdd(t *testing.T) {
 		if status := r.git("-C", dir, "status", "--porcelain"); status != "" {
 			t.Fatalf("after a kill at %s of %s: %.300s", whole*time.Duration(i+1)/kills, whole, status)
 		}
-		r.finish()
+		r.keep()
 	}
 	if halves == 0 {
 		t.Error("no kill left a part of a worktree")

@@ -1,27 +1,27 @@
-// Package worktree gives a member a git worktree and a branch of its own, and brings its work back.
+// Package worktree gives a member a git worktree and a branch of its own, and keeps its work on that branch.
 //
 // # Authority
 //
-// The package decides how isolation looks in git. It touches the worktree that it made, that one's branch, and, when it merges, the branch that is
-// checked out in the team's directory. It pushes nothing, runs no hooks of the repository, and deletes no commit.
+// The package decides how isolation looks in git. It touches the worktrees that it made and the branches of those that belong to
+// members. It never touches HEAD, the index or the work tree of the person's checkout, pushes nothing, runs no hooks of the
+// repository, and deletes no commit. What brings the branches together is the consolidate package.
 //
 // # States
 //
-//	nothing ──Add──▶ worktree on its branch ──Finish──▶ merged, worktree and branch gone
-//	                       ▲              │    └──────▶ left: the branch stays, with all that was done on it
-//	             Add, Repair              ├──Keep─────▶ left, where HEAD has not all of it, for somebody to merge
-//	                       │              └──Leave────▶ left
+//	nothing ──Add──▶ worktree on its branch ──Keep───▶ the branch has all of it; it goes where HEAD has that too
+//	                       ▲              └──Leave──▶ the same, where nobody knows the project's directory any more
+//	             Add, Repair
+//	                       │
 //	        it, or its repository, moved
 //
 // # Guarantees
 //
-//   - Add of a worktree that is there already goes on with it as it is, whoever was killed in between, also after it or its repository has moved. One that
+//   - Add of a worktree that exists continues with it as it is, whoever was killed in between, also after it or its repository has moved. One that
 //     somebody else removed, or put something else in the place of, is refused with a [BrokenError], and nothing there is touched.
-//   - Finish and Leave lose nothing: what was not committed is committed first, wherever the member went in its worktree, and a branch that does not
-//     merge cleanly stays as it is, with the merge undone.
-//   - One merge at a time goes into a repository, and one worktree at a time is made or removed, whichever process asks for it.
-//   - Killed in a merge, what the person has not committed is as it was, and the next Finish finishes it. Killed while the worktree goes, the next Finish
-//     has it gone, and says so where its branch was not merged.
+//   - Keep and Leave lose nothing: what was not committed is committed first, wherever the member went in its worktree.
+//   - A merge that the member did not finish is committed as a plain change, so that nobody takes the other branch for merged.
+//   - One worktree at a time is made or removed in a repository, whichever process asks for it.
+//   - Killed while the worktree is removed, the next Keep finishes that.
 //   - A lock of ours that a kill left is taken over. One of git's own is waited for and never removed from the person's repository: a [git.LockedError] names it.
 package worktree
 
@@ -41,15 +41,15 @@ import (
 
 // Place is a member's worktree.
 type Place struct {
-	Repo   string // directory in the repository's own work tree, which the branch starts from and goes back to
+	Repo   string // directory in the repository's own work tree, whose HEAD the branch starts from
 	Dir    string // of the worktree
 	Branch string
 }
 
-// Result is what became of a member's work.
-type Result struct {
-	Merged bool
-	Left   string // why the branch was left as it is; "" when it was merged, or there was nothing on it
+// Kept is what became of a member's work.
+type Kept struct {
+	Commit  string // that the branch names; "" where HEAD has all of it, or there was nothing
+	Strayed string // branch with work that does not follow the member's own; "" for none
 }
 
 // lockPause is the time between two looks at a lock of somebody else.
@@ -151,30 +151,6 @@ func Head(ctx context.Context, procs *proc.Register, dir string) string {
 	return commit
 }
 
-// Finish commits what the member left uncommitted, merges its branch into the one that is checked out in Repo, and removes worktree and branch.
-// Where that does not go cleanly the branch stays, and Result says why. The worktree is gone in either case, unless there is an error.
-func Finish(ctx context.Context, procs *proc.Register, p Place, message string) (Result, error) {
-	if _, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
-		return tidy(ctx, in(procs, p.Repo), p)
-	}
-	tree, err := open(ctx, procs, p.Dir)
-	if err != nil {
-		return Result{}, err
-	}
-	strayed, err := tree.save(ctx, p.Branch, message)
-	if err != nil {
-		return Result{}, err
-	}
-	home := in(procs, p.Repo)
-	result := Result{Left: strayed}
-	if strayed == "" {
-		if result, err = merge(ctx, home, tree.common, p.Branch, message); err != nil {
-			return Result{}, err
-		}
-	}
-	return result, tree.remove(ctx, home, p.Branch, result.Left == "")
-}
-
 // Leave commits what the member left uncommitted and removes the worktree. It returns the branch that has the work, "" where there was none to keep.
 func Leave(ctx context.Context, procs *proc.Register, dir, branch, message string) (kept string, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -257,7 +233,8 @@ func unlocked(ctx context.Context, locks ...string) error {
 	return nil
 }
 
-// save commits what is not committed, and moves the branch to where the member got. Where that does not follow the branch, strayed says what has the rest.
+// save commits what is not committed, and moves the branch to where the member got. Where that does not follow the branch,
+// strayed is the branch that has the rest.
 func (t tree) save(ctx context.Context, branch, message string) (strayed string, err error) {
 	if err := t.unlock(ctx, branch); err != nil {
 		return "", err
@@ -267,6 +244,9 @@ func (t tree) save(ctx context.Context, branch, message string) (strayed string,
 		return "", err
 	}
 	if left != "" {
+		if err := t.quitMerge(ctx); err != nil {
+			return "", err
+		}
 		if _, err := t.Text(ctx, "add", "--all"); err != nil {
 			return "", err
 		}
@@ -293,7 +273,17 @@ func (t tree) save(ctx context.Context, branch, message string) (strayed string,
 			return "", err
 		}
 	}
-	return "some of the work is on " + current + ", which does not follow the branch", nil
+	return current, nil
+}
+
+// quitMerge forgets a merge with conflicts that nobody has resolved. The files stay as they are, with the marks of the conflicts.
+func (t tree) quitMerge(ctx context.Context) error {
+	unmerged, err := t.Text(ctx, "ls-files", "--unmerged")
+	if unmerged == "" || err != nil {
+		return err
+	}
+	_, err = t.Text(ctx, "merge", "--quit")
+	return err
 }
 
 // remove removes the worktree, and its branch if that is merged or empty. The worktree goes at once, and then what it was made of: a part of one is never
@@ -355,36 +345,30 @@ func wipe(dir string) error {
 }
 
 // tidy ends what a process that was killed began: the worktree is not in its place any more.
-func tidy(ctx context.Context, home folder, p Place) (Result, error) {
+func tidy(ctx context.Context, home folder, p Place) error {
 	common, err := home.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil { // in no repository there was none
-		return Result{}, ctx.Err()
+		return ctx.Err()
 	}
 	unlock, err := alone(ctx, common)
 	if err != nil {
-		return Result{}, err
+		return err
 	}
 	defer unlock()
 	there, err := home.hasBranch(ctx, p.Branch)
 	if err != nil {
-		return Result{}, err
+		return err
 	}
 	merged := false
 	if there {
-		_, err := home.Text(ctx, "merge-base", "--is-ancestor", "refs/heads/"+p.Branch, "HEAD")
-		merged = err == nil
+		if merged, err = home.has(ctx, p.Branch); err != nil {
+			return err
+		}
 	}
-	if ctx.Err() != nil {
-		return Result{}, ctx.Err()
-	}
-	var result Result
-	if there && !merged {
-		result.Left = "there is work on it that was not merged when the worktree was removed"
-	}
-	return result, home.forget(ctx, p.Dir, p.Branch, merged)
+	return home.forget(ctx, p.Dir, p.Branch, merged)
 }
 
-// alone waits until nobody else merges into the repository with that folder, or makes or removes worktrees of it.
+// alone waits until nobody else makes or removes worktrees of the repository with that folder.
 func alone(ctx context.Context, common string) (unlock func(), err error) {
 	path := filepath.Join(common, "cadre.lock")
 	for {

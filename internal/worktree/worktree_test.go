@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -113,45 +112,51 @@ func (r *repository) add() string {
 	return dir
 }
 
-func (r *repository) finish() worktree.Result {
+// keep ends the worktree. What is checked out in the repository is to be as it was.
+func (r *repository) keep() worktree.Kept {
 	r.t.Helper()
-	result, err := worktree.Finish(r.ctx, r.procs, r.place, "Work of ann")
+	before := r.checkedOut()
+	kept, err := worktree.Keep(r.ctx, r.procs, r.place, "Work of ann")
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	if _, err := os.Stat(r.place.Dir); err == nil {
 		r.t.Error("the worktree is still there")
 	}
-	return result
+	if after := r.checkedOut(); after != before {
+		r.t.Errorf("what is checked out was\n%s\nand is\n%s", before, after)
+	}
+	return kept
 }
 
-func TestWorkComesHome(t *testing.T) {
+// checkedOut is HEAD, the index and what differs from it in the person's checkout.
+func (r *repository) checkedOut() string {
+	r.t.Helper()
+	return strings.Join([]string{r.git("rev-parse", "HEAD"), r.git("ls-files", "--stage"), r.git("status", "--porcelain=v2", "--branch"), r.git("diff", "HEAD")}, "\n")
+}
+
+// What a member did is on its branch and nowhere else: not in HEAD, the index or the work tree of the person.
+func TestWorkStaysOnItsBranch(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
 	dir := r.add()
 	r.write(dir, "b.txt", "two\n")
-	r.write(r.place.Repo, "c.txt", "the person's own, not committed\n")
+	r.write(dir, "a.txt", "ann's\n")
+	r.write(r.place.Repo, "a.txt", "the person's, not committed\n")
 	if again := r.add(); again != dir {
 		t.Errorf("added again it is %s, not %s", again, dir)
 	}
-	if files, err := worktree.Changed(r.ctx, r.procs, dir); err != nil || !slices.Equal(files, []string{"b.txt"}) {
+	if files, err := worktree.Changed(r.ctx, r.procs, dir); err != nil || !slices.Equal(files, []string{"a.txt", "b.txt"}) {
 		t.Errorf("changed: %v, %v", files, err)
 	}
-	if result := r.finish(); !result.Merged || result.Left != "" {
-		t.Errorf("%+v", result)
+	for range 2 { // a second time it finds what the first one did
+		if kept := r.keep(); kept != (worktree.Kept{Commit: r.git("rev-parse", r.place.Branch)}) {
+			t.Errorf("%+v", kept)
+		}
 	}
-	if got := r.git("show", "HEAD:b.txt"); got != "two" {
+	if got := r.git("show", r.place.Branch+":b.txt"); got != "two" {
 		t.Errorf("b.txt is %q", got)
-	}
-	if branches := r.git("branch", "--list", "cadre/*"); branches != "" {
-		t.Errorf("left: %s", branches)
-	}
-	if status := r.git("status", "--porcelain"); status != "?? c.txt" {
-		t.Errorf("the person's work tree: %s", status)
-	}
-	if again := r.finish(); again != (worktree.Result{}) {
-		t.Errorf("finished twice: %+v", again)
 	}
 }
 
@@ -160,47 +165,27 @@ func TestNothingDone(t *testing.T) {
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
 	r.add()
-	before := r.git("rev-parse", "HEAD")
-	if result := r.finish(); result != (worktree.Result{}) {
-		t.Errorf("%+v", result)
-	}
-	if after := r.git("rev-parse", "HEAD"); after != before {
-		t.Error("there is a commit for nothing")
+	if kept := r.keep(); kept != (worktree.Kept{}) || r.git("branch", "--list", "cadre/*") != "" {
+		t.Errorf("%+v", kept)
 	}
 }
 
-func TestConflictStaysOnItsBranch(t *testing.T) {
+// A merge that the member left with conflicts is no merge: a later one finds the conflicts again.
+func TestMergeThatWasNotFinished(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
 	r.commit("a.txt", "one\n")
 	dir := r.add()
 	r.write(dir, "a.txt", "ann's\n")
-	r.commit("a.txt", "somebody else's\n")
-	result := r.finish()
-	if result.Merged || !strings.Contains(result.Left, "a.txt") {
-		t.Errorf("%+v", result)
+	r.git("-C", dir, "commit", "-qam", "hers")
+	r.commit("a.txt", "main's\n")
+	r.run("-C", dir, "merge", "main")
+	kept := r.keep()
+	if parents := strings.Fields(r.git("rev-parse", kept.Commit+"^@")); len(parents) != 1 {
+		t.Errorf("the commit has the parents %v", parents)
 	}
-	if got := r.git("show", "cadre/demo@ann:a.txt"); got != "ann's" {
-		t.Errorf("on the branch a.txt is %q", got)
-	}
-	if status := r.git("status", "--porcelain"); status != "" {
-		t.Errorf("the merge was not undone: %s", status)
-	}
-}
-
-// What the person has not committed is never overwritten by a merge.
-func TestTheDirectoryIsInUse(t *testing.T) {
-	t.Parallel()
-	r := newRepository(t)
-	r.commit("a.txt", "one\n")
-	dir := r.add()
-	r.write(dir, "a.txt", "ann's\n")
-	r.write(r.place.Repo, "a.txt", "the person's\n")
-	if result := r.finish(); result.Merged || result.Left == "" {
-		t.Errorf("%+v", result)
-	}
-	if text, _ := os.ReadFile(filepath.Join(r.place.Repo, "a.txt")); string(text) != "the person's\n" {
-		t.Errorf("a.txt is %q", text)
+	if got := r.git("show", kept.Commit+":a.txt"); !strings.Contains(got, "ann's") || !strings.Contains(got, "<<<<<<<") {
+		t.Errorf("a.txt is %q", got)
 	}
 }
 
@@ -215,10 +200,8 @@ func TestSubdirectory(t *testing.T) {
 	}
 	r.place.Dir = dir
 	r.write(dir, "b.txt", "two\n")
-	if result := r.finish(); !result.Merged {
-		t.Errorf("%+v", result)
-	}
-	if got := r.git("show", "HEAD:sub/b.txt"); got != "two" {
+	r.keep()
+	if got := r.git("show", r.place.Branch+":sub/b.txt"); got != "two" {
 		t.Errorf("b.txt is %q", got)
 	}
 }
@@ -235,7 +218,7 @@ func TestNoRepository(t *testing.T) {
 	}
 }
 
-// Several begin at once, and come home at once, in any order: each merge is one of its own, and a conflict of one is none of another.
+// Several begin at once and end at once, in any order.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -262,28 +245,20 @@ func TestManyAtOnce(t *testing.T) {
 			r.write(p.Dir, "a.txt", name+"\n")
 		}
 	}
-	results := make([]worktree.Result, many)
-	var finishing sync.WaitGroup
-	for i, p := range places {
-		finishing.Go(func() {
-			var err error
-			if results[i], err = worktree.Finish(r.ctx, r.procs, p, "Work"); err != nil {
-				t.Errorf("%s: %v", p.Branch, err)
+	var ending sync.WaitGroup
+	for _, p := range places {
+		ending.Go(func() {
+			if kept, err := worktree.Keep(r.ctx, r.procs, p, "Work"); err != nil || kept.Commit == "" {
+				t.Errorf("%s: %+v, %v", p.Branch, kept, err)
 			}
 		})
 	}
-	finishing.Wait()
-	merged := 0
-	for i, result := range results {
-		switch {
-		case result.Merged:
-			merged++
-		case i%2 == 0 || result.Left != "conflicts in a.txt":
-			t.Errorf("%s: %+v", places[i].Branch, result)
-		}
+	ending.Wait()
+	if branches := strings.Fields(r.git("branch", "--list", "--format=%(refname:short)", "cadre/*")); len(branches) != many {
+		t.Errorf("the branches are %v", branches)
 	}
-	if merged != many/2+1 { // of those that conflict, the first
-		t.Errorf("%d are merged", merged)
+	if trees := r.git("worktree", "list"); strings.Contains(trees, "\n") {
+		t.Errorf("the worktrees: %s", trees)
 	}
 	if status := r.git("status", "--porcelain"); status != "" {
 		t.Errorf("the work tree: %s", status)
@@ -303,9 +278,7 @@ func TestThePersonMerges(t *testing.T) {
 	r.commit("a.txt", "main\n")
 	r.run("merge", "topic")
 	r.write(r.place.Repo, "a.txt", "half resolved\n")
-	if result := r.finish(); result.Merged || !strings.Contains(result.Left, "in the middle of a merge") {
-		t.Errorf("%+v", result)
-	}
+	r.keep()
 	if text, _ := os.ReadFile(filepath.Join(r.place.Repo, "a.txt")); string(text) != "half resolved\n" || r.git("rev-parse", "MERGE_HEAD") == "" {
 		t.Errorf("a.txt is %q", text)
 	}
@@ -316,13 +289,10 @@ func TestThePersonMerges(t *testing.T) {
 
 // Wherever a member goes in its worktree, what it did there is kept.
 func TestAstray(t *testing.T) {
-	if testing.Short() {
-		t.Skip("many merges")
-	}
 	t.Parallel()
 	for name, c := range map[string]struct {
-		astray []string // git commands in the worktree
-		merged bool
+		astray  []string // git commands in the worktree
+		follows bool
 	}{
 		"on a branch that follows":         {[]string{"checkout -q -b mine"}, true},
 		"on no branch, behind":             {[]string{"checkout -q --detach"}, true},
@@ -337,19 +307,15 @@ func TestAstray(t *testing.T) {
 				r.git(append([]string{"-C", dir}, strings.Fields(command)...)...)
 			}
 			r.write(dir, "b.txt", "two\n")
-			result := r.finish()
-			if result.Merged != c.merged {
-				t.Errorf("%+v", result)
+			kept := r.keep()
+			on := r.place.Branch
+			if !c.follows {
+				on = kept.Strayed
 			}
-			if c.merged {
-				r.git("show", "HEAD:b.txt")
-				return
+			if (kept.Strayed == "") != c.follows || on == "" {
+				t.Fatalf("%+v", kept)
 			}
-			where := regexp.MustCompile(`is on (\S+),`).FindStringSubmatch(result.Left)
-			if where == nil {
-				t.Fatalf("%+v", result)
-			}
-			if got := r.git("show", where[1]+":b.txt"); got != "two" {
+			if got := r.git("show", on+":b.txt"); got != "two" {
 				t.Errorf("b.txt is %q", got)
 			}
 		})
@@ -401,40 +367,9 @@ func TestNoWorktreeAnyMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := r.git("rev-parse", "HEAD")
-	_, err := worktree.Finish(r.ctx, r.procs, r.place, "Work of ann")
+	_, err := worktree.Keep(r.ctx, r.procs, r.place, "Work of ann")
 	_, left := worktree.Leave(r.ctx, r.procs, r.place.Dir, r.place.Branch, "Work of ann")
 	if err == nil || left == nil || r.git("rev-parse", "HEAD") != before {
-		t.Errorf("finished with %v, left with %v", err, left)
-	}
-}
-
-// What is in the way of a merge is told, and neither the work tree nor the index changes.
-func TestInTheWay(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct{ file, says string }{
-		"a change":       {"a.txt", "a.txt"},
-		"a file unknown": {"new.txt", "new.txt"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRepository(t)
-			r.commit("a.txt", "one\n")
-			r.commit("b.txt", "one\n")
-			dir := r.add()
-			r.write(dir, "a.txt", "ann's\n")
-			r.write(dir, "b.txt", "ann's\n")
-			r.write(dir, "new.txt", "ann's\n")
-			r.write(r.place.Repo, c.file, "the person's\n")
-			r.write(r.place.Repo, "b.txt", "ann's\n") // the same as hers, by chance
-			before := r.git("status", "--porcelain") + r.git("ls-files", "--stage")
-			if result := r.finish(); result.Merged || !strings.Contains(result.Left, c.says) {
-				t.Errorf("%+v", result)
-			}
-			if after := r.git("status", "--porcelain") + r.git("ls-files", "--stage"); after != before {
-				t.Errorf("it was\n%s\nand is\n%s", before, after)
-			}
-			if text, err := os.ReadFile(filepath.Join(r.place.Repo, c.file)); string(text) != "the person's\n" {
-				t.Errorf("%s is %q, %v", c.file, text, err)
-			}
-		})
+		t.Errorf("kept with %v, left with %v", err, left)
 	}
 }

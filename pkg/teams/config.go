@@ -52,8 +52,9 @@ type Spawn struct {
 	Isolation    string // [Worktree], or "" to work in the team's directory
 }
 
-// Worktree is the isolation of a member that works in a git worktree and on a branch of its own, cadre/TEAM/NAME. When it ends its work is merged, or
-// the branch is left and a task for the lead says so.
+// Worktree is the isolation of a member that works in a git worktree and on a branch of its own, cadre/TEAM@NAME. Its work stays there when it
+// ends: nothing that is checked out changes before the team is consolidated (cadre consolidate TEAM), or somebody merges the branch.
+// [Result] names the branches that are not merged.
 const Worktree = team.Worktree
 
 // Mode is what a member may do without asking, by the names that Claude Code gives them; other agents do what comes closest.

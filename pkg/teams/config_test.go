@@ -101,7 +101,8 @@ func TestSpawn(t *testing.T) {
 	want(t, team.HandOver(limited(t), "bob", ""), teams.Invalid)
 }
 
-// A member in a worktree works on a branch of its own, which is merged when it ends; what it did is not lost with its manager.
+// A member in a worktree works on a branch of its own, and its work stays there when it ends; what is checked out does not change, and
+// nothing is lost with its manager.
 func TestIsolation(t *testing.T) {
 	everywhere(t, func(t *testing.T, o teams.Options) {
 		git := func(args ...string) string {
@@ -132,15 +133,18 @@ func TestIsolation(t *testing.T) {
 		team, err := m.OpenTeam(limited(t), "core")
 		ok(t, err)
 		ok(t, m.ShutdownTeammate(limited(t), "ann"))
-		text, err := os.ReadFile(filepath.Join(o.Dir, "written"))
+		equal(t, "what is on the branch", git("show", "cadre/core@ann:written"), "by ann")
+		equal(t, "what is checked out", git("log", "--format=%s")+git("status", "--porcelain"), "begin")
+		end, err := team.Run(limited(t), teams.Report{})
 		ok(t, err)
-		equal(t, "what was merged", string(text), "by ann\n")
-		equal(t, "branches", git("branch", "--format=%(refname:short)"), "main")
+		equal(t, "not merged", strings.Join(end.Unmerged, " "), "cadre/core@ann")
+		equal(t, "status", end.Team.Status, teams.TeamConsolidating)
+		git("merge", "-q", "cadre/core@ann")
+		ok(t, team.Complete(limited(t), ""))
 		ok(t, m.Cleanup(limited(t)))
 		if _, err := os.Stat(filepath.Dir(filepath.Dir(said[1]))); err == nil {
 			t.Error("the folder of the team is still there")
 		}
-		_ = team
 	})
 }
 

@@ -21,15 +21,17 @@ type Report struct {
 // Result is how far a team has come.
 type Result struct {
 	Team      Info
-	Report    string // in Markdown: the words of a lead that is an agent, then every task with what came of it
-	Completed int    // tasks
-	Failed    int    // tasks that were given up
-	Open      int    // tasks that are neither
+	Report    string   // in Markdown: the words of a lead that is an agent, then every task with what came of it
+	Completed int      // tasks
+	Failed    int      // tasks that were given up
+	Open      int      // tasks that are neither
+	Unmerged  []string // branches with work of members that nobody has merged yet, so far as that is recorded
 }
 
 // Run sees the team to its end. It waits until nothing more can happen: every task is completed, or cannot be, and everybody is idle. A lead that is an
 // agent then gives its report, unless it begins new work instead. The teammates are ended, the report is written and the team is complete, as with
-// [Team.Complete].
+// [Team.Complete]. A team with checks, or with branches that are not merged, is consolidating instead: cadre consolidate checks and
+// commits what it did, or the program merges the branches and then completes it.
 //
 //	working ──all tasks done──▶ report of the lead ──▶ teammates ended ──▶ complete
 //	   │  ▲                           └─ new work ─▶ working
@@ -48,7 +50,7 @@ type Result struct {
 //
 // While it runs, somebody should answer the team's [Team.Questions]: what nobody answers is denied. Where this program leads, its mail stays its own, and Run
 // does not wait for what it may still have in mind.
-func (t *Team) Run(ctx context.Context, r Report) (Result, error) {
+func (t *Team) Run(ctx context.Context, report Report) (Result, error) {
 	if t.hosting == nil {
 		return Result{}, refuse(Denied, fmt.Sprintf("this manager acts as %s and runs no sessions; the lead's manager runs the team", t.me.name))
 	}
@@ -57,7 +59,7 @@ func (t *Team) Run(ctx context.Context, r Report) (Result, error) {
 		return Result{}, public(err)
 	}
 	defer leave()
-	l := t.runner(r)
+	l := t.runner(report)
 	l.Dir, l.Session = t.room.folder, "go-"+strings.ToLower(desk.NewID())
 	led, release, err := l.Hold(ctx)
 	if err != nil {
@@ -81,7 +83,13 @@ func (t *Team) Run(ctx context.Context, r Report) (Result, error) {
 		return Result{}, public(err)
 	}
 	t.project(context.WithoutCancel(ctx))
-	return Result{Team: infoOf(end.Team), Report: end.Text, Completed: end.Completed, Failed: end.Failed, Open: end.Open}, public(short)
+	r := Result{Team: infoOf(end.Team), Report: end.Text, Completed: end.Completed, Failed: end.Failed, Open: end.Open}
+	t.desk.View(func(s *team.State) {
+		for _, m := range s.Unmerged() {
+			r.Unmerged = append(r.Unmerged, m.Left.Branch)
+		}
+	})
+	return r, public(short)
 }
 
 // Retry gives a team that stopped short another try, before Run is called again: tasks that were given up are back on the list, members in trouble are tried at

@@ -1,0 +1,89 @@
+package briefing
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Merge asks the lead to merge the branch of a member, and says how.
+type Merge struct {
+	Repo           string  // directory that the team works in
+	Dir            string  // of the worktree to do it in: the member's own
+	There          bool    // that worktree exists
+	Member, Branch string  // whose work it is
+	With           []Other // what the branch conflicts with
+	Trouble        string  // why it was not merged, where that is no conflict
+}
+
+// Other is what a branch conflicts with.
+type Other struct {
+	Name  string // in words: "the branch X"
+	Ref   string // what git knows it by
+	Files []string
+}
+
+func (o Other) how() string {
+	if len(o.Files) > 0 {
+		return "conflicts with " + o.Name
+	}
+	return "does not have what is on " + o.Name
+}
+
+// fileList names files, which agents have named, on one line.
+func fileList(before string, files []string) string {
+	if len(files) == 0 {
+		return ""
+	}
+	var names []string
+	for _, f := range files {
+		if strings.ContainsFunc(f, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			f = strconv.Quote(f)
+		}
+		names = append(names, clip(f, maxLine))
+	}
+	return before + list(names)
+}
+
+// resolve is the line of the recipe in whose place the conflicts are resolved.
+const resolve = "# resolve the conflicts in these files: "
+
+// String is the description of the task. The lines that are indented are commands for a shell, to be run in one directory after the
+// other; none of them touches what is checked out in Repo.
+func (m Merge) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The work of %s is on the branch %s", m.Member, m.Branch)
+	if len(m.With) == 0 {
+		fmt.Fprintf(&b, ". %s\n", text(m.Trouble))
+		fmt.Fprintf(&b, "\nLook at it: git -C %s log -p %s\n", Quote(m.Repo), Quote("HEAD.."+m.Branch))
+		b.WriteString("To have it merged when the team is consolidated, complete this task. To leave it out, delete this task.")
+		return b.String()
+	}
+	for i, o := range m.With {
+		fmt.Fprintf(&b, "%s%s%s", []string{", which ", " and "}[min(i, 1)], o.how(), fileList(" in ", o.Files))
+	}
+	fmt.Fprintf(&b, ".\n\nMerge them in a worktree of that branch, and leave what is checked out in %s as it is:\n\n", m.Repo)
+	if !m.There {
+		fmt.Fprintf(&b, "    git -C %s worktree add %s %s\n", Quote(m.Repo), Quote(m.Dir), Quote(m.Branch))
+	}
+	fmt.Fprintf(&b, "    cd %s\n", Quote(m.Dir))
+	for _, o := range m.With {
+		fmt.Fprintf(&b, "    git merge --no-edit %s\n", Quote(o.Ref))
+		if len(o.Files) > 0 {
+			fmt.Fprintf(&b, "    %s\n    git add --all && git commit --no-edit\n", fileList(resolve, o.Files))
+		}
+	}
+	b.WriteString("\nThen complete this task: the branch is merged when the team is consolidated. To leave the branch out, delete this task.")
+	return b.String()
+}
+
+// Quote makes one word of a text for a shell.
+func Quote(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./_-", r))
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

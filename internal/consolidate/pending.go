@@ -1,0 +1,52 @@
+package consolidate
+
+import (
+	"context"
+
+	"cadre/internal/coord"
+	"cadre/internal/desk"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// Pending is what a consolidation of the team would commit. The zero Pending is nothing.
+type Pending struct {
+	Branches []team.Branch
+	Files    []string // of the team's, in the work tree, by their paths from the top
+}
+
+// None reports whether there is nothing.
+func (p Pending) None() bool { return len(p.Branches) == 0 && len(p.Files) == 0 }
+
+// LookPending looks at what there is to be consolidated, and touches nothing. What is below one of the folders except does not count;
+// one of them may be a file. Where nobody can tell what is the team's, only branches are known.
+func LookPending(ctx context.Context, d *desk.Desk, except []string) (p Pending, err error) {
+	procs, err := proc.Open("")
+	if err != nil {
+		return p, err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	t := d.Team()
+	r, err := open(ctx, procs, t.Dir)
+	if err != nil || r.top == "" {
+		return p, err
+	}
+	head, err := r.head(ctx)
+	if err != nil {
+		return p, err
+	}
+	if head != "" {
+		if p.Branches, _, err = coord.Waiting(ctx, d, procs); err != nil {
+			return p, err
+		}
+	}
+	if t.Base.Unknown != "" || t.Base.Top != r.top {
+		return p, nil
+	}
+	s, err := r.sort(ctx, t.Base, team.Consolidation{}, realPaths(except))
+	p.Files = append(s.ours, s.both...)
+	if team.CodeOf(err) != "" { // the person is in the middle of something
+		err = nil
+	}
+	return p, err
+}

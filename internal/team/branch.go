@@ -1,0 +1,161 @@
+package team
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Left is what a member did on its branch, as far as no commit that HEAD names had it at the last look.
+type Left struct {
+	Branch, Commit string
+	// Task asks the lead to merge the branch; "" where it waits for the consolidation alone.
+	Task string
+	// With is a commit of what the team had changed in its directory, which conflicts with the branch; "" for none. Git keeps it
+	// for as long as the branch that it was merged into.
+	With string
+	// Out says that the lead deleted the task: the branch is left out for as long as it names Commit.
+	Out bool
+}
+
+// BranchOf is the branch of a member that works in a worktree. It stands beside cadre/TEAM, where git lets none be below.
+func BranchOf(teamName, member string) string { return "cadre/" + teamName + "@" + member }
+
+// Unmerged returns the members with work on a branch that nobody has merged yet and that is not left out, so far as that is
+// recorded. Git may know better: somebody may have merged it since.
+func (s *State) Unmerged() []Member {
+	var all []Member
+	for i := range s.members {
+		if m := &s.members[i]; m.Left.Commit != "" && !m.Left.Out {
+			all = append(all, *m)
+		}
+	}
+	return all
+}
+
+// asks returns the member whose branch the task asks to merge, nil for a task that asks for none.
+func (s *State) asks(task string) *Member {
+	for i := range s.members {
+		if m := &s.members[i]; task != "" && m.Left.Task == task {
+			return m
+		}
+	}
+	return nil
+}
+
+const mergeSubject = "Merge the branch "
+
+// LeaveBranch records that a branch has work of a member that HEAD has not. With Why the lead gets a task to merge it, unless
+// there is an open one for the branch already. A Commit of "" says that nothing is left to merge.
+type LeaveBranch struct {
+	Member, Commit, With string
+	Why                  string
+	// Once asks for no commit again that the lead was asked to merge before, whatever came of that.
+	Once bool
+}
+
+func (b *LeaveBranch) decide(d *decision) error {
+	if err := d.leads("record what is to be merged"); err != nil {
+		return err
+	}
+	m, err := d.known(b.Member)
+	if err != nil {
+		return err
+	}
+	if m.Isolation != Worktree {
+		return refuse(Invalid, "%s has no branch: it works in the directory of team %s", m.Name, d.team.Name)
+	}
+	if err := limit(text{"id of the commit", b.Commit, MaxSubject}, text{"id of the commit", b.With, MaxSubject}); err != nil {
+		return err
+	}
+	old := m.Left
+	if b.Commit == "" {
+		if old.Commit != "" {
+			d.emit(&BranchLeft{Member: m.Name, Branch: old.Branch})
+		}
+		return nil
+	}
+	open := func(task string) bool {
+		t := d.task(task)
+		return t != nil && t.Status.open()
+	}
+	left := &BranchLeft{Member: m.Name, Branch: BranchOf(d.team.Name, m.Name), Commit: b.Commit, Task: old.Task, With: old.With}
+	if old.Commit != b.Commit && !open(old.Task) {
+		left.Task = ""
+	}
+	if b.Why != "" && !open(left.Task) && !(b.Once && left.Task != "") {
+		ask := &CreateTask{Subject: mergeSubject + left.Branch, Owner: d.team.Lead, Priority: "high", Description: b.Why}
+		left.Task, left.With = d.nextTask(), b.With
+		if err := ask.decide(d); err != nil {
+			return err
+		}
+	}
+	if *left != (BranchLeft{Member: m.Name, Branch: old.Branch, Commit: old.Commit, Task: old.Task, With: old.With}) {
+		d.emit(left)
+	}
+	return nil
+}
+
+// BranchLeft says what of the member's work is on its branch and in no commit that HEAD names; a Commit of "" says that nothing is.
+// Task asks the lead to merge it; see [Left].
+type BranchLeft struct{ Member, Branch, Commit, Task, With string }
+
+// Kind is the event's name in the journal.
+func (*BranchLeft) Kind() string { return "branch_left" }
+
+func (e *BranchLeft) fields(c *coder) {
+	c.str("member", &e.Member)
+	c.str("branch", &e.Branch)
+	c.str("commit", &e.Commit)
+	c.str("task", &e.Task)
+	c.str("with", &e.With)
+}
+
+func (e *BranchLeft) apply(s *State, _ *Record) {
+	m := s.member(e.Member)
+	if m == nil {
+		return
+	}
+	out := m.Left.Out && m.Left.Commit == e.Commit && m.Left.Task == e.Task
+	m.Left = Left{Branch: e.Branch, Commit: e.Commit, Task: e.Task, With: e.With, Out: out}
+	if e.Commit == "" {
+		m.Left = Left{}
+	}
+}
+
+func (l *Left) fields(c *coder) {
+	c.str("branch", &l.Branch)
+	c.str("commit", &l.Commit)
+	c.str("task", &l.Task)
+	c.str("with", &l.With)
+	c.bool("out", &l.Out)
+}
+
+// leftOut notes that the lead, or the user, deleted the task that asked to merge a branch. Nobody else decides that.
+func (s *State) leftOut(task string, r *Record) {
+	if m := s.asks(task); m != nil && (r.Actor == User || r.Actor == s.team.Lead) {
+		m.Left.Out = true
+	}
+}
+
+// broughtIn forgets what a consolidation has merged.
+func (s *State) broughtIn(branches []Branch) {
+	for _, b := range branches {
+		if m := s.member(b.Member); m != nil && m.Left.Commit == b.Commit {
+			m.Left = Left{}
+		}
+	}
+}
+
+// leftByTask reads what a cadre before this one recorded: the user's own task for the lead, with the commit in its metadata. What
+// a member has created is no such task, and what becomes of its subject or metadata later does not count.
+func (s *State) leftByTask(t *Task, r *Record) {
+	member, ok := strings.CutPrefix(t.Subject, mergeSubject+BranchOf(s.team.Name, ""))
+	m := s.member(member)
+	if !ok || m == nil || m.Isolation != Worktree || r.Actor != User || t.Owner != s.team.Lead {
+		return
+	}
+	var commit string
+	if json.Unmarshal(t.Metadata["commit"], &commit) == nil && commit != "" && len(commit) <= MaxSubject {
+		m.Left = Left{Branch: BranchOf(s.team.Name, m.Name), Commit: commit, Task: t.ID}
+	}
+}
