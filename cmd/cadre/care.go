@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/agent/drivers"
-	"cadre/internal/hook"
 	"cadre/internal/proc"
 	"cadre/internal/sanitize"
 	"cadre/internal/show"
@@ -38,81 +37,6 @@ func (a *app) versionCommand() *cobra.Command {
 			return a.print(v, said("cadre %s, %s, %s/%s, team format %d", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, team.Version))
 		},
 	}
-}
-
-func (a *app) trustCommand() *cobra.Command {
-	var dir string
-	var revoke, list bool
-	c := &cobra.Command{
-		Use: "trust", Short: "Let the hooks of this project run", Args: exactly(0),
-		Long: "Hooks in a project's .claude/settings.json and settings.local.json are commands that came with the repository. They run only\nafter you looked at them and said so here; when they change, they wait for you again. This covers the commands, and scripts in the project\nthat they call by name.",
-		RunE: func(*cobra.Command, []string) error {
-			path, err := workDir(dir)
-			if err != nil {
-				return err
-			}
-			trust := hook.Trust{File: a.home.Trust()}
-			switch {
-			case list:
-				return a.listTrusted(trust)
-			case revoke:
-				if err := trust.Remove(path); err != nil {
-					return err
-				}
-				return a.print(map[string]any{"dir": path, "trusted": false}, said("the hooks of %s do not run any more", path))
-			}
-			config, err := hook.Load(a.home.Claude, path, nil)
-			if err != nil {
-				return usage{err}
-			}
-			own := []string{}
-			for _, h := range config.Hooks {
-				if h.Source.NeedsTrust() {
-					own = append(own, h.Event+": "+h.Command)
-				}
-			}
-			if len(own) == 0 {
-				return a.print(map[string]any{"dir": config.Dir, "trusted": true, "hooks": own}, said("%s has no hooks of its own; there is nothing to trust", config.Dir))
-			}
-			if err := trust.Record(config, time.Now()); err != nil {
-				return err
-			}
-			return a.print(map[string]any{"dir": config.Dir, "trusted": true, "hooks": own}, func(w *sanitize.Writer) error {
-				w.Printf("these hooks of %s run from now on:\n", config.Dir)
-				for _, h := range own {
-					w.Printf("  %s\n", h)
-				}
-				return nil
-			})
-		},
-	}
-	c.Flags().StringVar(&dir, "dir", ".", "the project")
-	c.Flags().BoolVar(&revoke, "revoke", false, "take it back")
-	c.Flags().BoolVar(&list, "list", false, "list the projects that are trusted")
-	return c
-}
-
-func (a *app) listTrusted(trust hook.Trust) error {
-	entries, err := trust.List()
-	if err != nil {
-		return err
-	}
-	type project struct {
-		Dir      string    `json:"dir"`
-		Digest   string    `json:"digest"`
-		Recorded time.Time `json:"recorded"`
-	}
-	all := []project{}
-	for _, e := range entries {
-		all = append(all, project(e))
-	}
-	return a.print(all, func(w *sanitize.Writer) error {
-		var t show.Table
-		for _, p := range all {
-			t.Row(p.Dir, p.Recorded.Format(time.DateTime))
-		}
-		return t.Write(w)
-	})
 }
 
 // check is one thing that doctor looked at.

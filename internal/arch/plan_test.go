@@ -226,6 +226,8 @@ var dependencies = []dependency{
 		"whether there is a terminal, and how wide it is"},
 	{"go.yaml.in/yaml/v4", false,
 		"team files are YAML, and their errors name line and column"},
+	{"mvdan.cc/sh/v3", false,
+		"which files a shell command names can only be told by whoever reads shell as a shell does: quotes, braces, here-documents, substitutions"},
 	{"github.com/spf13/cobra", false,
 		"a command line with help that teaches and completion for four shells"},
 	{"github.com/modelcontextprotocol/go-sdk", false,

@@ -23,9 +23,10 @@ import (
 // project's folder.
 //
 // The digest covers the hooks of the project's two settings files for the events of this package (event, command and
-// timeout, in order), and the content of the scripts inside the project that these commands run by name. It does not cover
-// what such a script calls in its turn, what make or a package manager reads, or programs outside of the project: trust
-// means that the person trusts those.
+// timeout, in order), and the content of every file of the project that these commands name, in any position: as the
+// command, as an operand, in an option, as input, in a command within a command. It does not cover what such a file or a
+// program calls or reads by itself, such as a makefile that is not named, what is in a folder that is named, and names
+// that are known only when the command runs. [Examine] lists these, so that the person knows what they trust.
 type Trust struct {
 	File string // <cadre home>/trust.json
 }
@@ -52,31 +53,26 @@ type trustProject struct {
 // Trusted reports whether the project's hooks are, to the letter, those that were recorded. A project without hooks of its
 // own needs no trust.
 func (t Trust) Trusted(config *Config) (bool, error) {
-	digest, err := Digest(config)
+	e, err := Examine(config)
 	if err != nil {
 		return false, err
 	}
-	if digest == "" {
+	if e.Digest == "" {
 		return true, nil
 	}
 	file, err := t.read()
 	if err != nil {
 		return false, err
 	}
-	return file.Projects[config.Dir].Digest == digest, nil
+	return file.Projects[config.Dir].Digest == e.Digest, nil
 }
 
-// Record trusts the project's hooks as they are in config, which is what the person was shown, not what the files hold by now.
-// The scripts are taken as they are now.
-func (t Trust) Record(config *Config, now time.Time) error {
-	digest, err := Digest(config)
-	if err != nil {
-		return err
-	}
+// Record trusts the project's hooks as they were when they were examined: what changed since then waits for trust again.
+func (t Trust) Record(e Examined, now time.Time) error {
 	return t.change(func(file *trustFile) {
-		delete(file.Projects, config.Dir)
-		if digest != "" {
-			file.Projects[config.Dir] = trustProject{Digest: digest, Recorded: now.UTC().Truncate(time.Second)}
+		delete(file.Projects, e.Dir)
+		if e.Digest != "" {
+			file.Projects[e.Dir] = trustProject{Digest: e.Digest, Recorded: now.UTC().Truncate(time.Second)}
 		}
 	})
 }
@@ -107,9 +103,22 @@ func (t Trust) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// Digest returns what the trust in a project's hooks is bound to, and "" if the project has none. See [Trust] for what it
-// covers.
-func Digest(config *Config) (string, error) {
+// Examined is what the hooks of a project are at a moment, and what trust in them is bound to.
+type Examined struct {
+	Dir    string
+	Hooks  []ExaminedHook // those of the project's own settings files
+	Digest string         // "" for a project without hooks of its own
+}
+
+// ExaminedHook is one hook, and what its command names.
+type ExaminedHook struct {
+	Event   string `json:"event"`
+	Command string `json:"command"`
+	Reach
+}
+
+// Examine looks at the hooks of the project's own settings files. See [Trust] for what the digest covers.
+func Examine(config *Config) (Examined, error) {
 	type covered struct {
 		Source  Source
 		Event   string
@@ -117,30 +126,34 @@ func Digest(config *Config) (string, error) {
 		Timeout time.Duration
 		Scripts map[string]string
 	}
+	e := Examined{Dir: config.Dir}
 	var all []covered
 	for _, h := range config.Hooks {
 		if !h.Source.NeedsTrust() {
 			continue
 		}
 		c := covered{h.Source, h.Event, h.Command, h.Timeout, map[string]string{}}
-		for _, script := range scripts(config.Dir, h.Command) {
-			sum, err := hashFile(filepath.Join(config.Dir, script))
+		reach := reachOf(config.Dir, h.Command)
+		for _, file := range reach.Files {
+			sum, err := hashFile(filepath.Join(config.Dir, file))
 			if err != nil {
-				return "", fmt.Errorf("trust of the hooks in %s: %w", config.Dir, err)
+				return Examined{}, fmt.Errorf("trust of the hooks in %s: %w", config.Dir, err)
 			}
-			c.Scripts[script] = sum
+			c.Scripts[file] = sum
 		}
 		all = append(all, c)
+		e.Hooks = append(e.Hooks, ExaminedHook{h.Event, h.Command, reach})
 	}
 	if len(all) == 0 {
-		return "", nil
+		return e, nil
 	}
 	data, err := json.Marshal(all) // keys of a map come sorted, so equal content gives equal bytes
 	if err != nil {
-		return "", err
+		return Examined{}, err
 	}
 	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
+	e.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	return e, nil
 }
 
 func hashFile(path string) (string, error) {

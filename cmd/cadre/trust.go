@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/hook"
+	"cadre/internal/sanitize"
+	"cadre/internal/show"
+)
+
+func (a *app) trustCommand() *cobra.Command {
+	var dir string
+	var revoke, list, yes bool
+	c := &cobra.Command{
+		Use: "trust", Short: "Let the hooks of this project run", Args: exactly(0),
+		Long: `Hooks in a project's .claude/settings.json and settings.local.json are commands that came with the repository. They run only after
+you looked at them here and said yes, and they wait for you again when they change.
+
+Trust covers the commands and every file of the project that they name. It does not cover what these files and other programs
+run or read by themselves, such as a makefile that is not named: what cannot be followed is listed before you are asked.
+
+Without a terminal to ask at, --yes is needed. A session of a team can never trust hooks.`,
+		Example: "  cadre trust\n  cadre trust --yes --dir ~/src/project\n  cadre trust --revoke",
+		RunE: func(c *cobra.Command, _ []string) error {
+			path, err := workDir(dir)
+			if err != nil {
+				return err
+			}
+			trust := hook.Trust{File: a.home.Trust()}
+			switch {
+			case list:
+				return a.listTrusted(trust)
+			case revoke:
+				if err := trust.Remove(path); err != nil {
+					return err
+				}
+				return a.print(map[string]any{"dir": path, "trusted": false}, said("the hooks of %s do not run any more", path))
+			}
+			return a.trust(c.Context(), trust, path, yes)
+		},
+	}
+	c.Flags().StringVar(&dir, "dir", ".", "the project")
+	c.Flags().BoolVar(&yes, "yes", false, "trust what is listed, without being asked")
+	c.Flags().BoolVar(&revoke, "revoke", false, "take it back")
+	c.Flags().BoolVar(&list, "list", false, "list the projects that are trusted")
+	return c
+}
+
+// trust records what it showed, not what is there when the person answers.
+func (a *app) trust(ctx context.Context, trust hook.Trust, path string, yes bool) error {
+	config, err := hook.Load(a.home.Claude, path, nil)
+	if err != nil {
+		return usage{err}
+	}
+	e, err := hook.Examine(config)
+	if err != nil {
+		return err
+	}
+	value := map[string]any{"dir": e.Dir, "trusted": true, "hooks": append([]hook.ExaminedHook{}, e.Hooks...)}
+	if e.Digest == "" {
+		return a.print(value, said("%s has no hooks of its own; there is nothing to trust", e.Dir))
+	}
+	if yes {
+		if err := trust.Record(e, time.Now()); err != nil {
+			return err
+		}
+		return a.print(value, func(w *sanitize.Writer) error {
+			return errors.Join(w.Printf("these hooks of %s run from now on:\n", e.Dir), writeTrust(w, e))
+		})
+	}
+	a.note("the hooks of " + e.Dir + " are:")
+	if err := writeTrust(a.err.Writer, e); err != nil {
+		return err
+	}
+	if err := a.confirm(ctx, "Let them run?", "cadre trust --yes"); err != nil {
+		return err
+	}
+	if err := trust.Record(e, time.Now()); err != nil {
+		return err
+	}
+	return a.print(value, said("the hooks of %s run from now on", e.Dir))
+}
+
+// writeTrust writes what is trusted, and what is not covered by that.
+func writeTrust(w *sanitize.Writer, e hook.Examined) (err error) {
+	for _, h := range e.Hooks {
+		err = errors.Join(err, w.Printf("  %s: %s\n", h.Event, h.Command))
+		for _, part := range []struct {
+			what  string
+			names []string
+		}{
+			{"covered files", h.Files},
+			{"not covered: what is read or run by", h.Programs},
+			{"not covered: what is in the folders", h.Folders},
+			{"not covered: what is known only when it runs,", h.Unknown},
+		} {
+			if len(part.names) > 0 {
+				err = errors.Join(err, w.Printf("    %s %s\n", part.what, strings.Join(part.names, ", ")))
+			}
+		}
+	}
+	return err
+}
+
+// confirm asks the person at the terminal, and returns nil when they agree. Where there is no terminal it is refused, and
+// otherwise is the command that needs no answer.
+func (a *app) confirm(ctx context.Context, question, otherwise string) error {
+	if a.json || !atTerminal() || !a.err.terminal() {
+		return usage{errors.New("there is no terminal to ask at; when you agree to what is listed: " + otherwise)}
+	}
+	if err := a.err.Printf("%s [y/N] ", question); err != nil {
+		return err
+	}
+	answers := make(chan string, 1)
+	go func() { // it ends with the program: a read from a terminal cannot be called back
+		line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+		answers <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case answer := <-answers:
+		if answer == "y" || answer == "yes" {
+			return nil
+		}
+		return errors.New("not confirmed; nothing was changed")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (a *app) listTrusted(trust hook.Trust) error {
+	entries, err := trust.List()
+	if err != nil {
+		return err
+	}
+	type project struct {
+		Dir      string    `json:"dir"`
+		Digest   string    `json:"digest"`
+		Recorded time.Time `json:"recorded"`
+	}
+	all := []project{}
+	for _, e := range entries {
+		all = append(all, project(e))
+	}
+	return a.print(all, func(w *sanitize.Writer) error {
+		var t show.Table
+		for _, p := range all {
+			t.Row(p.Dir, p.Recorded.Format(time.DateTime))
+		}
+		return t.Write(w)
+	})
+}

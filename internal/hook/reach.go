@@ -1,0 +1,288 @@
+package hook
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"cadre/internal/pattern"
+)
+
+// Reach is what a command line names, as far as that can be told before it runs.
+type Reach struct {
+	Files    []string `json:"files"`    // regular files of the project, relative to it
+	Folders  []string `json:"folders"`  // folders of the project; what is in them is not followed
+	Programs []string `json:"programs"` // what is run from elsewhere; what it reads by itself is not followed
+	Unknown  []string `json:"unknown"`  // words whose value is known only when the command runs
+}
+
+// reachOf returns what the command, which runs in dir, names. It errs on the side of naming more: each word,
+// and each part of one that could be a path, is looked up in the project and in each folder of it that is
+// named too, whatever the word is to the program that gets it.
+func reachOf(dir, command string) Reach {
+	r := &reaching{dir: dir, words: map[string]bool{}, values: map[string][]string{}, programs: map[string]bool{}, unknown: map[string]bool{}}
+	r.shell(command, 0)
+	files, folders := r.resolve()
+	return Reach{Files: files, Folders: folders, Programs: slices.Sorted(maps.Keys(r.programs)), Unknown: slices.Sorted(maps.Keys(r.unknown))}
+}
+
+// reaching collects what a command names.
+type reaching struct {
+	dir      string
+	words    map[string]bool     // every text that may name a file
+	values   map[string][]string // what the command gives to variables
+	programs map[string]bool
+	unknown  map[string]bool
+}
+
+// Limits of what is followed. Nobody writes a hook that comes near them by chance.
+const (
+	maxNesting = 8    // commands within words of commands
+	maxTexts   = 64   // that one word can stand for
+	maxMatches = 4096 // of one pattern
+)
+
+// shell takes in a text that a shell may read.
+func (r *reaching) shell(text string, depth int) {
+	if depth > maxNesting {
+		r.unknown[text] = true
+		return
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		if depth == 0 {
+			r.unknown[text] = true // the shell may know better
+		}
+		return
+	}
+	syntax.Walk(file, func(n syntax.Node) bool { // first the values, which may be used before they are given, in a loop
+		if a, ok := n.(*syntax.Assign); ok && a.Name != nil && a.Value != nil {
+			texts, _ := r.texts(a.Value)
+			r.values[a.Name.Value] = append(r.values[a.Name.Value], texts...)
+		}
+		return true
+	})
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			if len(n.Args) > 0 {
+				r.program(n.Args[0])
+			}
+		case *syntax.Word:
+			r.word(n, text, depth)
+		}
+		return true
+	})
+}
+
+// program notes what a command calls that is not a file of the project. Some words are calls of a shell's own.
+func (r *reaching) program(w *syntax.Word) {
+	name := w.Lit()
+	if _, isFile := r.inside(r.dir, name); name == "" || isFile || slices.Contains(builtins, name) {
+		return
+	}
+	r.programs[name] = true
+}
+
+var builtins = []string{"[", ":", "break", "cd", "continue", "echo", "exit", "export", "false", "local", "printf", "pwd", "read",
+	"return", "set", "shift", "test", "trap", "true", "ulimit", "umask", "unset", "wait"}
+
+func (r *reaching) word(w *syntax.Word, whole string, depth int) {
+	texts, known := r.texts(w)
+	if !known {
+		var b strings.Builder
+		syntax.NewPrinter().Print(&b, w)
+		r.unknown[b.String()] = true
+	}
+	for _, text := range texts {
+		r.words[text] = true
+		if text != whole && strings.ContainsAny(text, " \t\n;&|<>()`$") {
+			r.shell(text, depth+1) // as sh -c, eval, env -S, or a here-document would
+		}
+	}
+}
+
+// texts returns what a word can stand for; known is false where a part of it is left out because nobody knows it.
+func (r *reaching) texts(w *syntax.Word) (texts []string, known bool) {
+	split := *w // the walk does not know what braces are split into
+	syntax.SplitBraces(&split)
+	return r.parts(split.Parts, false)
+}
+
+func (r *reaching) parts(parts []syntax.WordPart, quoted bool) (texts []string, known bool) {
+	texts, known = []string{""}, true
+	then := func(next []string) {
+		var all []string
+		for _, a := range texts {
+			for _, b := range next {
+				if len(all) < maxTexts {
+					all = append(all, a+b)
+				} else {
+					known = false
+				}
+			}
+		}
+		texts = all
+	}
+	for _, part := range parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			then([]string{unescape(part.Value, quoted)})
+		case *syntax.SglQuoted:
+			if part.Dollar && strings.Contains(part.Value, `\`) {
+				known = false
+			}
+			then([]string{part.Value})
+		case *syntax.DblQuoted:
+			inner, ok := r.parts(part.Parts, true)
+			known = known && ok
+			then(inner)
+		case *syntax.BraceExp:
+			if part.Sequence {
+				then([]string{"*"})
+				continue
+			}
+			var any []string
+			for _, e := range part.Elems {
+				inner, ok := r.parts(e.Parts, quoted)
+				known = known && ok
+				any = append(any, inner...)
+			}
+			then(any)
+		case *syntax.ParamExp:
+			values, ok := r.value(part)
+			known = known && ok
+			then(values)
+		default: // what a command prints, a sum, a pattern of patterns
+			known = false
+			then([]string{"*"})
+		}
+	}
+	return texts, known
+}
+
+// value returns what a variable may have: the project's folder, or what the command itself gives to it.
+func (r *reaching) value(p *syntax.ParamExp) (values []string, known bool) {
+	plain := p.Exp == nil && p.Repl == nil && p.Slice == nil && p.Index == nil && !p.Length && !p.Excl && !p.Width
+	switch name := p.Param.Value; {
+	case name == "CLAUDE_PROJECT_DIR" || name == "CADRE_PROJECT_DIR" || name == "PWD":
+		return []string{r.dir}, plain
+	case len(r.values[name]) > 0:
+		return r.values[name][:min(len(r.values[name]), maxTexts)], plain
+	}
+	return []string{"*"}, false
+}
+
+func unescape(text string, quoted bool) string {
+	if !strings.Contains(text, `\`) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) && (!quoted || strings.IndexByte("\\\"$`\n", text[i+1]) >= 0) {
+			if i++; text[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+var pathRuns = pattern.Lazy(`[^\s"'\x60\\;&|<>(){}$=:,@!?*\[\]]+`)
+
+// candidates are the parts of a text that could be a path: the whole, what is behind an option's letter or one of =:,@, and each run of
+// the characters that paths are usually made of, as in a program that is given as a text.
+func candidates(text string) []string {
+	all := []string{text}
+	if len(text) > 2 && text[0] == '-' {
+		all = append(all, text[2:])
+	}
+	for i := range len(text) {
+		if strings.IndexByte("=:,@", text[i]) >= 0 {
+			rest := text[i+1:]
+			all = append(all, rest)
+			if end := strings.IndexAny(rest, ":,"); end >= 0 {
+				all = append(all, rest[:end])
+			}
+		}
+	}
+	for rest := text; ; { // a folder that nobody knows may be the one where the command runs
+		_, after, more := strings.Cut(rest, "*/")
+		if !more {
+			break
+		}
+		all, rest = append(all, after), after
+	}
+	return append(all, pathRuns().FindAllString(text, -1)...)
+}
+
+// resolve looks the words up.
+func (r *reaching) resolve() (files, folders []string) {
+	named := map[string]bool{}
+	for word := range r.words {
+		for _, c := range candidates(word) {
+			named[strings.TrimRight(c, "/")] = true
+		}
+	}
+	bases, seen := []string{r.dir}, map[string]bool{r.dir: true}
+	found := map[string]bool{}
+	for i := 0; i < len(bases); i++ { // folders that are named from folders come in on the way
+		for name := range named {
+			for _, path := range r.matches(bases[i], name) {
+				info, err := os.Stat(path)
+				rel, inside := r.inside(bases[i], path)
+				switch {
+				case err != nil || !inside:
+				case info.Mode().IsRegular():
+					found[rel] = true
+				case info.IsDir() && !seen[path] && len(bases) < maxTexts:
+					seen[path] = true
+					bases = append(bases, path)
+					folders = append(folders, rel)
+				}
+			}
+		}
+	}
+	slices.Sort(folders)
+	return slices.Sorted(maps.Keys(found)), folders
+}
+
+// matches are the paths that a name stands for in a folder.
+func (r *reaching) matches(base, name string) []string {
+	if name == "" || name == "." || name == ".." || strings.Trim(name, "*") == "" {
+		return nil
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(base, name)
+	}
+	name = filepath.Clean(name)
+	if !strings.ContainsAny(name, "*?[") {
+		return []string{name}
+	}
+	paths, err := filepath.Glob(name)
+	if err != nil {
+		return []string{name}
+	}
+	return append(paths[:min(len(paths), maxMatches)], name)
+}
+
+// inside returns the path of a file of the project, relative to it.
+func (r *reaching) inside(base, path string) (string, bool) {
+	if path == "" {
+		return "", false
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(base, path)
+	}
+	rel, err := filepath.Rel(r.dir, path)
+	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+		return "", false
+	}
+	_, err = os.Stat(path)
+	return rel, err == nil
+}
