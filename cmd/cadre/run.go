@@ -65,7 +65,7 @@ With --json every record is printed as it happens, one a line, and the result la
 					return usage{fmt.Errorf("%s is no team file: a team file is a file, by its usual name with .yaml at its end, and a goal is a sentence; see: cadre run --help", args[0])}
 				}
 				o.File, err = a.goalFile(c.Context(), g, args[0], o.Dir)
-				o.Path = run.GoalOrigin + o.Dir
+				o.Path = team.GoalOrigin + o.Dir
 			}
 			if err != nil {
 				return err

@@ -74,7 +74,7 @@ func (c *changes) add(s *team.State, e team.Event) {
 			c.touch(t.Blocks...)
 			c.touch(t.BlockedBy...)
 		}
-	case *team.TeamStatusChanged, *team.MemberSpawned, *team.MemberStarted, *team.MemberStatusChanged, *team.MemberDetached,
+	case *team.TeamStatusChanged, *team.TeamMoved, *team.MemberSpawned, *team.MemberStarted, *team.MemberStatusChanged, *team.MemberDetached,
 		*team.MemberReturned, *team.MemberDescribed,
 		*team.MemberTroubled, *team.MemberStopped, *team.MemberFailed, *team.ModeChanged, *team.ShutdownAnswered:
 		c.roster = true

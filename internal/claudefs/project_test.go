@@ -22,7 +22,9 @@ func randomBody(r *rand.Rand) team.Body {
 	id := func() string { return fmt.Sprint(1 + r.IntN(12)) }
 	member := fmt.Sprintf("m%d", r.IntN(4))
 	text := fmt.Sprint("text ", r.IntN(100))
-	switch r.IntN(18) {
+	switch r.IntN(19) {
+	case 18:
+		return &team.MoveTeam{Dir: fmt.Sprintf("/moved%d", r.IntN(3))}
 	case 15:
 		return &team.AttachLead{Session: text, TakeOver: true}
 	case 16:

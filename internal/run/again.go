@@ -10,9 +10,6 @@ import (
 	"cadre/internal/teamfile"
 )
 
-// GoalOrigin begins the origin of a team that was made from a goal; the directory that it works in follows.
-const GoalOrigin = "goal:"
-
 // agree brings a team that was made from a goal, and is gone on with, into line with what was asked for this time. What a living team cannot be given
 // any more is refused. What was not said this time stays as it is.
 func (a *attempt) agree(ctx context.Context) error {

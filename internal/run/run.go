@@ -192,7 +192,7 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		a.close()
 		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the unfinished team %s works in %s, not in %s; finish it with --dir %s, or begin anew: cadre cleanup %s --force", name, t.Dir, o.Dir, t.Dir, name)}
 	}
-	if a.again && strings.HasPrefix(o.Path, GoalOrigin) {
+	if a.again && strings.HasPrefix(o.Path, team.GoalOrigin) {
 		if err := a.agree(ctx); err != nil {
 			a.close()
 			return nil, err

@@ -79,6 +79,8 @@ func event(e team.Event, r *team.Record) string {
 			names[i] = f.Name
 		}
 		return "the facts are recorded as they are now" + tail(strings.Join(names, ", "))
+	case *team.TeamMoved:
+		return fmt.Sprintf("the project was moved from %s to %s", e.From, e.Dir)
 	case *team.MemberSpawned:
 		return fmt.Sprintf("%s joined (%s%s)", e.Member.Name, e.Member.Agent, prefixed(", ", e.Member.Role))
 	case *team.MemberAttached:

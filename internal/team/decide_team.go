@@ -1,7 +1,6 @@
 package team
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
@@ -57,7 +56,7 @@ func (b *CreateTeam) decide(d *decision) error {
 		return refuse(Taken, "there is a team named %s already; take another name, such as %s, or remove it: cadre cleanup %s", d.team.Name, Numbered(d.team.Name, 2), d.team.Name)
 	case b.TeamID == "":
 		return refuse(Invalid, "the team has no id")
-	case !strings.HasPrefix(b.Dir, "/") || path.Clean(b.Dir) != b.Dir:
+	case !absolute(b.Dir):
 		return refuse(Invalid, "the team's directory %q is not an absolute path", brief(b.Dir))
 	case b.Budget.Tokens < 0 || b.Budget.CostMicroUSD < 0 || b.Budget.Millis < 0:
 		return refuse(Invalid, "a budget cannot be negative; 0 is without limit")

@@ -31,7 +31,7 @@ var _ = []struct{}{
 	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](), kind[PlanSubmitted](), kind[PlanAnswered](),
 	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
 	kind[TaskCreated](), kind[TaskUpdated](), kind[TaskClaimed](), kind[TaskReleased](), kind[TaskFailed](), kind[TaskCompleted](), kind[TaskDeleted](),
-	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[WorkSaved](), kind[MessagesLate](), kind[MessagesResent](), kind[MemberOffline](), kind[MemberOnline](), kind[BranchLeft](),
+	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[TeamMoved](), kind[WorkSaved](), kind[MessagesLate](), kind[MessagesResent](), kind[MemberOffline](), kind[MemberOnline](), kind[BranchLeft](),
 	kind[ConsolidationBegan](), kind[WorktreesMerged](), kind[WorkStaged](), kind[CheckPassed](), kind[CheckFailed](), kind[CommitMade](), kind[TeamConsolidated](), kind[ConsolidationAbandoned](),
 	kind[MessageSent](), kind[MessagesDelivered](), kind[MessagesRead](), kind[MessagesReturned](),
 }

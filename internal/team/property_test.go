@@ -171,6 +171,8 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &LoseLead{Session: rapid.SampledFrom([]string{"s1", "s2"}).Draw(t, "session"), Since: rapid.SampledFrom([]Time{s.team.LeadSince, s.team.LeadSince, 0}).Draw(t, "since"), Seen: now - Time(rapid.Int64Range(0, 500000).Draw(t, "silent"))}
 	case "RecordFacts":
 		return &RecordFacts{Facts: []Fact{{Name: "f", Path: rapid.SampledFrom([]string{"a", "a/../b", ""}).Draw(t, "path"), SHA256: word.Draw(t, "sum")}}}
+	case "MoveTeam":
+		return &MoveTeam{Dir: rapid.SampledFrom([]string{"/work", "/moved", "/moved/", "moved"}).Draw(t, "dir"), Top: rapid.SampledFrom([]string{"", "", "/moved"}).Draw(t, "top")}
 	case "SaveWork":
 		return &SaveWork{Task: task.Draw(t, "task"), Saved: Saved{Member: name.Draw(t, "member"), Diff: word.Draw(t, "diff"), Output: word.Draw(t, "output"), At: now}}
 	case "MarkLate":

@@ -3,9 +3,7 @@ package team
 import (
 	"errors"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 )
 
 // Kept is what a checkpoint keeps of a state, in pieces of one JSON object each: what changes often apart from what seldom does. The ids of commands and the places of messages, which mean
@@ -166,7 +164,7 @@ func (b *RestoreTeam) decide(d *decision) error {
 		return refuse(Invalid, "the checkpoint holds no team")
 	case b.From.team.CleanedUp:
 		return refuse(Finished, "team %s was cleaned up", b.From.team.Name)
-	case b.Dir != "" && (!strings.HasPrefix(b.Dir, "/") || path.Clean(b.Dir) != b.Dir):
+	case b.Dir != "" && !absolute(b.Dir):
 		return refuse(Invalid, "the team's directory %q is not an absolute path", brief(b.Dir))
 	}
 	if err := limit(text{"directory", b.Dir, MaxSubject}); err != nil {

@@ -34,7 +34,9 @@ type (
 		Report string
 	}
 	// TeamCleanedUp is a team's last event.
-	TeamCleanedUp   struct{ Forced bool }
+	TeamCleanedUp struct{ Forced bool }
+	// TeamMoved says that the project is in Dir now, and was in From.
+	TeamMoved       struct{ From, Dir string }
 	DelegateChanged struct{ On bool }
 	BudgetChanged   struct{ Budget Budget }
 	// BudgetExhausted names what is spent: tokens, cost or time.
@@ -161,6 +163,7 @@ func (MemberReturned) fact()      {}
 func (TeamRestored) fact()        {}
 func (TeamStatusChanged) fact()   {}
 func (TeamCleanedUp) fact()       {}
+func (TeamMoved) fact()           {}
 func (DelegateChanged) fact()     {}
 func (BudgetChanged) fact()       {}
 func (BudgetExhausted) fact()     {}
@@ -246,6 +249,8 @@ func factOf(e team.Event, r *team.Record) Fact {
 		return ReportAsked{}
 	case *team.ReportGiven:
 		return ReportGiven(*e)
+	case *team.TeamMoved:
+		return TeamMoved{From: e.From, Dir: e.Dir}
 	case *team.GapNoticed:
 		return GapNoticed(*e)
 	case *team.HookRejected:

@@ -1,0 +1,97 @@
+package team
+
+import (
+	"path"
+	"strings"
+)
+
+// GoalOrigin begins the [Team].Origin of a team that was made from a goal. The directory that it was given for follows.
+const GoalOrigin = "goal:"
+
+// MoveTeam says where the directory is now that the team works in: the whole project was moved. The sender has seen that it is the same
+// project, and that nobody works in it.
+type MoveTeam struct {
+	Dir string // absolute
+	Top string // of the work tree that Dir is in; "" where the team has known no repository
+}
+
+func (b *MoveTeam) decide(d *decision) error {
+	t := &d.team
+	switch {
+	case d.Actor != User:
+		return refuse(Denied, "only the user says where the directory of team %s is now", t.Name)
+	case !absolute(b.Dir):
+		return refuse(Invalid, "the team's directory %q is not an absolute path", brief(b.Dir))
+	case b.Top != "" && !absolute(b.Top):
+		return refuse(Invalid, "the top of the work tree %q is not an absolute path", brief(b.Top))
+	case (b.Top == "") != (t.Base.Top == ""):
+		return refuse(Invalid, "a team that was created in a repository goes on in one, and one that was not does not")
+	}
+	if err := limit(text{"directory", b.Dir, MaxSubject}, text{"top of the work tree", b.Top, MaxSubject}); err != nil {
+		return err
+	}
+	if b.Dir == t.Dir && b.Top == t.Base.Top {
+		return nil
+	}
+	e := &TeamMoved{Dir: b.Dir, Top: b.Top, From: t.Dir, Report: b.moved(t, t.Report)}
+	if e.Origin = b.moved(t, t.Origin); t.Origin == GoalOrigin+t.Dir {
+		e.Origin = GoalOrigin + b.Dir
+	}
+	for _, f := range t.Facts {
+		f.Path = b.moved(t, f.Path)
+		e.Facts = append(e.Facts, f)
+	}
+	if err := limit(text{"path of the team file", e.Origin, MaxSubject}, text{"path of the report", e.Report, MaxSubject}); err != nil {
+		return err
+	}
+	if err := checkFacts(e.Facts); err != nil {
+		return err
+	}
+	d.emit(e)
+	for i := range d.members {
+		if m := &d.members[i]; m.Agent != Shell && m.Agent != External {
+			d.hint(m.Name, "The project was moved from "+e.From+" to "+e.Dir+". Files that you know by their old paths are there now.")
+		}
+	}
+	return nil
+}
+
+// moved is where a file is now that was at p. What was not in the project stays where it was.
+func (b *MoveTeam) moved(t *Team, p string) string {
+	for _, one := range []struct{ from, to string }{{t.Base.Top, b.Top}, {t.Dir, b.Dir}} {
+		if one.from == "" {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(p, one.from); ok && (rest == "" || rest[0] == '/' || one.from == "/") {
+			return path.Join(one.to, rest)
+		}
+	}
+	return p
+}
+
+// absolute reports whether p is a plain absolute path.
+func absolute(p string) bool { return strings.HasPrefix(p, "/") && path.Clean(p) == p }
+
+// TeamMoved says where the project is now that was at From, and which paths of the team follow from that.
+type TeamMoved struct {
+	Dir, Top, From string
+	Origin, Report string
+	Facts          []Fact
+}
+
+// Kind is its name in the journal.
+func (*TeamMoved) Kind() string { return "team_moved" }
+
+func (e *TeamMoved) fields(c *coder) {
+	c.str("dir", &e.Dir)
+	c.str("top", &e.Top)
+	c.str("from", &e.From)
+	c.str("origin", &e.Origin)
+	c.str("report", &e.Report)
+	objects(c, "facts", &e.Facts)
+}
+
+func (e *TeamMoved) apply(s *State, _ *Record) {
+	t := &s.team
+	t.Dir, t.Base.Top, t.Origin, t.Report, t.Facts = e.Dir, e.Top, e.Origin, e.Report, e.Facts
+}
