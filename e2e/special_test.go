@@ -72,6 +72,41 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
+// A damaged team is replaced by its last checkpoint, and nothing of it is lost: its folder is kept aside. A whole one is not replaced.
+func TestDamagedTeamFromGit(t *testing.T) {
+	w := newWorld(t)
+	w.repository()
+	w.must("create", "demo")
+	w.must("spawn", "demo", "ann", "--agent", "external")
+	w.must("task", "add", "demo", "in the checkpoint")
+	w.must("checkpoint", "demo")
+	w.must("task", "add", "demo", "after it")
+	w.refused(w.cadre("resume", "demo", "--from-git"), 2, "cadre resume demo")
+	segment := filepath.Join(w.home, "teams", "demo", "journal", "00000000000000000001.jsonl")
+	data, err := os.ReadFile(segment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := []byte(strings.Replace(string(data), "after it", "AFTER it", 1))
+	if err := os.WriteFile(segment, broken, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.refused(w.cadre("resume", "demo"), 2, "cadre fsck demo")
+	r := w.cadre("resume", "demo", "--from-git")
+	aside := filepath.Join(w.home, "damaged", "demo-1")
+	if r.code != 0 || !strings.Contains(r.err, aside) {
+		t.Fatalf("it ended with %d: %s%s", r.code, r.out, r.err)
+	}
+	if list := w.must("task", "list", "demo"); !strings.Contains(list, "in the checkpoint") || strings.Contains(list, "after it") {
+		t.Errorf("restored is\n%s", list)
+	}
+	if kept, err := os.ReadFile(filepath.Join(aside, "journal", filepath.Base(segment))); err != nil || string(kept) != string(broken) {
+		t.Errorf("the damaged history is not as it was: %v", err)
+	}
+	w.must("task", "add", "demo", "it works again")
+	w.must("fsck", "demo")
+}
+
 // What belongs to another team is not believed, and what names it is the name that a command takes.
 func TestAnotherTeamsFiles(t *testing.T) {
 	w := newWorld(t)

@@ -14,6 +14,7 @@ import (
 	"cadre/internal/checkpoint"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
+	"cadre/internal/journal"
 	"cadre/internal/proc"
 	"cadre/internal/sanitize"
 	"cadre/internal/show"
@@ -107,8 +108,14 @@ func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpo
 	if err := team.CheckName("team", name); err != nil {
 		return nil, err
 	}
+	damaged := false
 	if folder, err := a.home.Folder(name); err == nil {
-		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is there, in %s, and newer than any checkpoint; go on with it: cadre resume %s", name, folder, name)}
+		if damaged, err = a.damaged(ctx, name); err != nil {
+			return nil, err
+		}
+		if !damaged {
+			return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is there, in %s, and newer than any checkpoint; go on with it: cadre resume %s", name, folder, name)}
+		}
 	} else if team.CodeOf(err) != team.NotFound {
 		return nil, err
 	}
@@ -154,6 +161,11 @@ func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpo
 			where = ""
 		}
 	}
+	if damaged {
+		if err := a.setAside(ctx, name); err != nil {
+			return nil, err
+		}
+	}
 	if err := a.home.Create(name, []team.Command{found.Command(desk.NewID(), desk.Now(), where, given...)}); err != nil {
 		return nil, err
 	}
@@ -172,6 +184,35 @@ func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpo
 		return found, nil
 	}
 	return found, said("team %s is restored from %s: %d records, made %s; it works in %s", name, found.Place, found.Seq, show.Ago(desk.Now(), found.At), d.Team().Dir)(a.out.Writer)
+}
+
+// damaged reports whether the team's folder is there and its history cannot be read.
+func (a *app) damaged(ctx context.Context, name string) (bool, error) {
+	_, err := a.glance(ctx, name)
+	if _, broken := errors.AsType[*journal.DamageError](err); broken || team.CodeOf(err) == team.NotFound {
+		return true, nil
+	}
+	return false, err
+}
+
+// setAside moves a damaged team out of the way. What its members had not committed in their worktrees is on their branches
+// before that.
+func (a *app) setAside(ctx context.Context, name string) error {
+	dir, err := a.home.Folder(name)
+	if err != nil {
+		return err
+	}
+	if coord.Hosted(filepath.Join(dir, "hosts")) {
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("a host of the damaged team %s still runs; end its process, which %s names, and try again", name, filepath.Join(dir, "hosts", "*", proc.AliveFile))}
+	}
+	if err := coord.KeepWork(ctx, dir, a.note); err != nil {
+		return err
+	}
+	aside, err := a.home.SetAside(name)
+	if err == nil {
+		a.note("the damaged team is kept in " + aside)
+	}
+	return err
 }
 
 // below reports whether the directory is in the folder, or is it; links are followed.

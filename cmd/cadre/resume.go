@@ -38,7 +38,8 @@ are taken over, and the rest is started again by the agents' own resume, each wi
 A team that was made by cadre run is run to its end, as cadre run would. A team that you lead by commands is hosted in the background. A session of
 cadre mcp that leads and lives keeps the lead; where only the host of its teammates died they get another one. A consolidation that was interrupted is told of and finished.
 
-A team whose folder was lost is brought back from its checkpoints with --from-git: those on the branch cadre/TEAM of the repository that you are in.`,
+A team whose folder was lost, or is damaged, is brought back from its checkpoints with --from-git: those on the branch cadre/TEAM of the
+repository that you are in. A damaged folder is kept aside.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			var restored *checkpoint.Restored
 			if fromGit {

@@ -3,6 +3,7 @@
 //	<root>/teams/<team>/            a team: its journal, snapshot and projection mark (filejournal, claudefs)
 //	<root>/teams/<team>/hosts/<id>/ a host that runs or ran sessions for it (proc)
 //	<root>/archive/<team id>/       a finished team whose name was given to a new one
+//	<root>/damaged/<team>-<n>/      a damaged team that was restored from a checkpoint
 //	<root>/observed/<team>/         what the observer knows of a team that is only observed (feed)
 //	<root>/seats/<team>/<member>/   a member of a team that Claude Code runs (claudeteam)
 //	<root>/trust.json               projects whose hooks may run (hook)
@@ -224,6 +225,32 @@ func (h Home) Archive(name, id string) error {
 	}
 	// Where it is now before where it was: a loss of power in between may leave both names, and never none.
 	return errors.Join(durable.Folder(archive), durable.Folder(h.teams()))
+}
+
+// SetAside moves the folder of a damaged team out of the way, so that the team can be restored under its name. Nothing of
+// it is lost: it returns where the folder is now.
+func (h Home) SetAside(name string) (string, error) {
+	if err := team.CheckName("team", name); err != nil {
+		return "", err
+	}
+	damaged := filepath.Join(h.Root, "damaged")
+	if err := makeFolder(damaged); err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		dir := filepath.Join(damaged, fmt.Sprintf("%s-%d", name, n))
+		if _, err := os.Lstat(dir); err == nil {
+			continue
+		}
+		err := os.Rename(filepath.Join(h.teams(), name), dir)
+		if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) { // another process was faster
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("set team %s aside: %w", name, err)
+		}
+		return dir, errors.Join(durable.Folder(damaged), durable.Folder(h.teams()))
+	}
 }
 
 // Remove removes the folder of a team, and what a Create or Remove that was killed left beside it. Where there is none it does nothing.
