@@ -143,6 +143,7 @@ type Host struct {
 	seats   map[string]*seat // by member
 	ended   chan *seat
 	look    chan struct{} // a seat has room for what was wanted before
+	broken  chan error    // nothing can be recorded any more
 	over    chan struct{} // closed when Run returns
 }
 
@@ -154,7 +155,7 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	h := &Host{Options: o, kept: func() {}, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{}, ended: make(chan *seat), look: make(chan struct{}, 1), over: make(chan struct{})}
+	h := &Host{Options: o, kept: func() {}, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{}, ended: make(chan *seat), look: make(chan struct{}, 1), broken: make(chan error, 1), over: make(chan struct{})}
 	h.pulse.others.Log = h.Log
 	h.pulse.others.Do = func(ctx context.Context, body team.Body) error { return h.do(ctx, body, 0) }
 	return h
@@ -187,6 +188,7 @@ func (h *Host) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case failure = <-changed:
+		case failure = <-h.broken:
 		case <-timer.C:
 		case <-h.look:
 		case s := <-h.ended:
@@ -271,7 +273,7 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 				next = min(next, watchEvery)
 				err = h.takeOver(ctx, members[i]) // its host is dead, or sees to it
 			} else {
-				err = h.do(ctx, &team.DetachMember{Member: w.Member, Reason: w.Reason}, members[i].Lease)
+				err = h.detach(ctx, members[i], w.Reason)
 			}
 		case team.WantHandover:
 			if s := h.seats[w.Member]; s != nil && s.incarnation == w.Incarnation {
@@ -290,6 +292,9 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 				}
 				s.stop(stopReport, w.Reason, grace)
 			} else if members[i].Host == h.ID {
+				if err = h.keepSaved(ctx, w.Member); err != nil {
+					break
+				}
 				h.leaveWork(members[i])
 				err = h.do(ctx, &team.ReportStopped{Member: w.Member, Reason: w.Reason}, members[i].Lease)
 			} else if members[i].Host != "" {
@@ -308,6 +313,8 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 			s.stop(stopQuietly, "", h.StopGrace)
 		case !wanted[name]:
 			s.stop(stopDetach, unrun, h.StopGrace)
+		case members[i].Status == team.Active: // a claim makes an idle member active
+			s.remind()
 		}
 	}
 	idle := h.UntilIdle && len(wanted) == 0 && len(h.seats) == 0
@@ -329,9 +336,17 @@ func (h *Host) session(ctx context.Context, m team.Member) error {
 		return nil
 	case m.Host == h.ID:
 		// Its seat is gone and the report of that was refused or is under way.
-		return h.do(ctx, &team.DetachMember{Member: m.Name, Reason: "its session is gone"}, m.Lease)
+		return h.detach(ctx, m, "its session is gone")
 	}
 	return h.takeOver(ctx, m)
+}
+
+// detach gives the lease of a member without a session back.
+func (h *Host) detach(ctx context.Context, m team.Member, reason string) error {
+	if err := h.keepSaved(ctx, m.Name); err != nil {
+		return err
+	}
+	return h.do(ctx, &team.DetachMember{Member: m.Name, Reason: reason}, m.Lease)
 }
 
 // takeOver takes the lease of a member that has none, or whose host is dead.
@@ -346,15 +361,24 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 			return nil // its lease stays where it is until it can
 		}
 	}
+	if err := h.keepSaved(ctx, m.Name); err != nil {
+		return err
+	}
 	return h.do(ctx, &team.AttachMember{Member: m.Name, From: m.Host}, 0)
 }
 
-// do sends a command as the host. A refusal is no failure of the host: the state moved on, and the next look shows where to.
+// do sends a command as the host, from any goroutine. A refusal is no failure of the host: the state moved on, and the next look shows where to.
 func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
 	_, err := h.Desk.Do(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: inWords(body)})
 	if code := team.CodeOf(err); code != "" {
 		h.Log(fmt.Sprintf("refused: %v", err))
 		return nil
+	}
+	if desk.Broken(err) { // whoever asked: a host that records nothing must not keep its leases
+		select {
+		case h.broken <- err:
+		default:
+		}
 	}
 	return err
 }
@@ -400,7 +424,7 @@ func (h *Host) leave(ctx context.Context) error {
 	})
 	var errs []error
 	for _, m := range mine {
-		errs = append(errs, h.do(ctx, &team.DetachMember{Member: m.Name, Reason: "its host ended"}, m.Lease))
+		errs = append(errs, h.detach(ctx, m, "its host ended"))
 	}
 	errs = append(errs, h.Procs.Close(ctx))
 	os.RemoveAll(filepath.Join(h.Hosts, h.ID))

@@ -200,6 +200,10 @@ func TestWorkThatWasRefused(t *testing.T) {
 				asked <- struct{}{}
 				_, err := s.Do(context.Background(), <-claims)
 				tried <- err
+				if err == nil { // it is at its task
+					<-s.stop
+					return nil
+				}
 				s.updates <- agent.TurnEnded{}
 			case <-s.stop:
 				return nil

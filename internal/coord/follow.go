@@ -22,6 +22,8 @@ type turn struct {
 	pending  string          // what it said at the end of a turn after which it was reminded of its task
 	nudged   map[string]bool // claims that it was reminded of
 	working  bool            // the session was told of a task, and no turn ended since
+	ended    bool            // no turn runs, and nothing was given since that begins one
+	knows    map[string]bool // claims that it was told of, or that were there when a turn ended
 	retries  bool            // its agent tries to reach its model again
 	asked    bool            // the lead was asked for its report
 	proposal string          // request of the last plan that the session proposed itself
@@ -67,10 +69,14 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 			default:
 			}
 		case agent.Received:
+			if s.told { // a turn begins with it, or is under way
+				s.update(func(t *turn) { t.ended = false })
+			}
 			s.arrived(s.post.arrived(u.ID))
 		case agent.NotTaken:
 			s.notTaken(u.ID)
 		case agent.TurnStarted:
+			s.update(func(t *turn) { t.ended = false })
 			body = &team.ReportStatus{Member: s.member, Status: team.Active, Summary: s.occupation(u.Summary)}
 		case agent.Used:
 			task := u.Task
@@ -191,7 +197,10 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 		s.update(func(t *turn) { t.since, t.retries, t.task = seq, false, "" })
 	}()
 	shows, good := false, u.Problem == nil && !u.Interrupted
-	s.update(func(t *turn) { t.working, shows = false, t.shows }) // before anybody hears that it is idle
+	if s.told { // it is reminded of these below
+		s.know(s.held()...)
+	}
+	s.update(func(t *turn) { t.working, shows, t.ended = false, t.shows, good && !u.GoesOn }) // before anybody hears that it is idle
 	s.post.settle(!good && !shows)
 	if good && !shows {
 		s.arrived(s.post.arrived(byTool)) // the agent went on after the result that had them
@@ -201,6 +210,7 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 	if !s.told {
 		s.wantSoon(team.WantWork) // what it was not allowed to begin then, it may be the next time
 		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
+		s.remind()
 		return
 	}
 	if u.Problem != nil {
@@ -243,6 +253,7 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 	}
 	s.update(func(t *turn) { t.pending = "" })
 	s.record(&team.ReportStatus{Member: s.member, Status: team.Idle, Report: clip(report)})
+	s.remind()
 	if full {
 		s.record(&team.HandOver{Member: s.member, Reason: "its context is nearly full"})
 	}
@@ -263,6 +274,7 @@ func (s *seat) trouble(p agent.Problem) {
 		s.stop(stopFull, firstLine(p.Text), s.host.StopGrace)
 		return
 	}
+	s.keepLast(s.ctx) // its tasks go back on the list
 	s.record(&team.ReportTrouble{Member: s.member, Trouble: string(p.Kind), Text: p.Text})
 }
 
@@ -276,7 +288,7 @@ func (s *seat) nudge(text string) bool {
 		}
 	})
 	for _, t := range held {
-		claim := fmt.Sprintf("%s/%d", t.ID, t.Fence)
+		claim := claimOf(t)
 		first := false
 		s.update(func(turn *turn) {
 			if turn.nudged == nil {
@@ -299,6 +311,50 @@ func (s *seat) nudge(text string) bool {
 		}
 	}
 	return false
+}
+
+// remind has a session that rests told of a task that its member holds and that it does not know of: somebody else claimed it
+// for the member, or a call of the session's own was carried out after its turn had ended. Nothing else would ever move it.
+func (s *seat) remind() {
+	var rests bool
+	if s.update(func(t *turn) { rests = t.ended }); !rests || s.post.awaits() {
+		return
+	}
+	var held []team.Task
+	s.host.Desk.View(func(st *team.State) {
+		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation && m.Shutdown.Request == "" && m.Plan.State != "submitted" {
+			held = st.Held(s.member)
+		}
+	})
+	for _, t := range held {
+		if !s.knew(t) {
+			select {
+			case s.gifts <- team.Want{Kind: wantTask, Request: t.ID}:
+				s.know(t)
+			default: // it has enough to go on with
+			}
+			return
+		}
+	}
+}
+
+func claimOf(t team.Task) string { return fmt.Sprintf("%s/%d", t.ID, t.Fence) }
+
+// know takes note of claims that the session knows of.
+func (s *seat) know(tasks ...team.Task) {
+	s.update(func(turn *turn) {
+		if turn.knows == nil {
+			turn.knows = map[string]bool{}
+		}
+		for _, t := range tasks {
+			turn.knows[claimOf(t)] = true
+		}
+	})
+}
+
+func (s *seat) knew(t team.Task) (knows bool) {
+	s.update(func(turn *turn) { knows = turn.knows[claimOf(t)] })
+	return knows
 }
 
 // giveUp fails the tasks that the member holds although it was reminded of them and has nothing to wait for, where no agent leads that could see
@@ -443,7 +499,11 @@ func (s *seat) inbox() (mail []team.Message) {
 	s.mu.Lock()
 	proposal := s.turn.proposal
 	s.mu.Unlock()
-	s.host.Desk.View(func(st *team.State) { mail = st.Inbox(s.member) })
+	s.host.Desk.View(func(st *team.State) {
+		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation { // else it is for the session that took the place of this one
+			mail = st.Inbox(s.member)
+		}
+	})
 	return slices.DeleteFunc(mail, func(m team.Message) bool {
 		return m.Type == team.TypePlanResponse && m.Ref == proposal && proposal != ""
 	})

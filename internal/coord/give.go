@@ -20,6 +20,9 @@ const opening = "opening"
 // wantNudge reminds the session of the task Request, which it still holds. It comes from the seat itself.
 const wantNudge team.WantKind = "nudge"
 
+// wantTask tells the session of the task Request, which its member holds and it does not know of. It comes from the seat itself.
+const wantTask team.WantKind = "task"
+
 // deliver gives the session what it is wanted to have, one thing after the other.
 func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Access, started <-chan agent.Started) {
 	select {
@@ -67,7 +70,11 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 		case team.WantSave:
 			s.saving.Go(func() { s.saveAlone(ctx) })
 		case team.WantYield:
-			s.putDown(ctx, w.Reason)
+			if !s.putDown(ctx, w.Reason) {
+				s.wantSoon(w.Kind)
+			}
+		case wantTask:
+			s.deliverTask(ctx, session, id, w.Request)
 		case wantNudge:
 			var task team.Task
 			s.host.Desk.View(func(st *team.State) { task, _ = st.Task(w.Request) })
@@ -75,6 +82,23 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 				s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
 			}
 		}
+	}
+}
+
+// deliverTask tells the session of a task that its member holds. A worker looks at those by itself.
+func (s *seat) deliverTask(ctx context.Context, session agent.Session, id, task string) {
+	var t team.Task
+	p := agent.Prompt{ID: id}
+	s.host.Desk.View(func(st *team.State) {
+		if t, _ = st.Task(task); s.told {
+			p.Text = briefing.Work(st, task)
+		}
+	})
+	if t.Status != team.InProgress || t.Owner != s.member {
+		return
+	}
+	if !s.hand(ctx, session, p, wantTask) {
+		s.update(func(turn *turn) { turn.ended = true; delete(turn.knows, claimOf(t)) }) // the host's next look reminds it again
 	}
 }
 
@@ -90,6 +114,7 @@ func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, 
 		s.host.Desk.View(func(st *team.State) { p.Text = briefing.Restate(st, s.member) + "\n\n" + p.Text })
 	}
 	s.post.handed(p.ID)
+	s.update(func(t *turn) { t.ended = false })
 	err := session.Give(ctx, p)
 	if err == nil {
 		if restates {
@@ -169,6 +194,7 @@ func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Star
 	}
 	s.update(func(t *turn) { t.opening, t.openedBy = text, opening })
 	if !s.deliverWork(ctx, session, opening, text) {
+		s.update(func(t *turn) { t.ended = true })
 		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
 	}
 }
@@ -176,12 +202,15 @@ func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Star
 // deliverWork takes the next task from the list for the member and tells it of that, after what else there is to say. It reports whether
 // anything was said.
 func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text string) bool {
+	var rested bool
+	s.update(func(t *turn) { rested, t.ended = t.ended, false }) // what is claimed here it is told of
 	task, fence := s.claim(ctx)
 	if task != "" {
 		s.post.take(s.assignments(task), id) // the task itself says what they do
 		s.host.Desk.View(func(st *team.State) { text = strings.TrimSpace(text + "\n\n" + briefing.Work(st, task)) })
 	}
 	if text == "" {
+		s.update(func(t *turn) { t.ended = t.ended || rested })
 		return false
 	}
 	s.update(func(t *turn) { t.working = task != "" })

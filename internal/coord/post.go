@@ -40,6 +40,13 @@ func (p *post) handed(id string) {
 	p.waiting[id] = true
 }
 
+// awaits reports whether a prompt is on its way.
+func (p *post) awaits() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting) > 0
+}
+
 // settle takes what the results of tools carry for that of the turn that ended, as far as that is clear now; with all, also what is not.
 func (p *post) settle(all bool) {
 	p.mu.Lock()

@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,20 +73,28 @@ func ReadSaved(teamDir, member string) (SavedWork, bool, error) {
 	return w, err == nil, err
 }
 
-// forgetSaved removes what was saved for the member: it is in the history now.
-func forgetSaved(teamDir, member string) error {
-	if err := os.Remove(filepath.Join(teamDir, member+savedSuffix)); !errors.Is(err, fs.ErrNotExist) {
+// forget removes the file of what was saved, if it still is this: it is in the history now. What was saved since stays.
+func (w SavedWork) forget(teamDir string) error {
+	now, there, err := ReadSaved(teamDir, w.Member)
+	if err != nil || !there || !bytes.Equal(now.encode(), w.encode()) {
+		return err
+	}
+	if err := os.Remove(filepath.Join(teamDir, w.Member+savedSuffix)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-func (w SavedWork) write(teamDir string) error {
+func (w SavedWork) encode() []byte {
 	data, err := json.MarshalIndent(w, "", "  ")
 	if err != nil {
-		return err
+		panic(err) // it has nothing but texts and a number
 	}
-	return durable.Write(filepath.Join(teamDir, w.Member+savedSuffix), append(data, '\n'))
+	return append(data, '\n')
+}
+
+func (w SavedWork) write(teamDir string) error {
+	return durable.Write(filepath.Join(teamDir, w.Member+savedSuffix), w.encode())
 }
 
 // patches is the folder with the patches that are too long for the history.
@@ -137,7 +146,8 @@ func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.B
 // digested is how much is read to know the person's files again.
 const digested = 256 << 20
 
-// save writes down what the member has done of its task.
+// save writes down what the member has done of its task. What the file has of another task is kept with that one first:
+// the session before this one may have saved it, on a host that died, or this one before it got its present task.
 func (s *seat) save(ctx context.Context) (SavedWork, error) {
 	s.savedFile.Lock()
 	defer s.savedFile.Unlock()
@@ -152,6 +162,14 @@ func (s *seat) save(ctx context.Context) (SavedWork, error) {
 			return w, err
 		}
 		s.host.Log("the changes of " + s.member + " cannot be told: " + err.Error())
+	}
+	before, there, err := ReadSaved(s.host.teamDir(), s.member)
+	if err != nil {
+		s.host.Log("what was saved before for " + s.member + " cannot be read and is passed over: " + err.Error())
+	} else if there && before.Task != w.Task {
+		if _, err := before.record(ctx, s.host.Desk); err != nil {
+			return w, err
+		}
 	}
 	return w, w.write(s.host.teamDir())
 }
@@ -190,20 +208,30 @@ func KeepDone(ctx context.Context, d *desk.Desk, teamDir string, task team.Task)
 	return w.keep(ctx, d, teamDir)
 }
 
-// keep records the work, by the user's order. A file with what is somebody else's by now stays as it is.
+// keep records the work and removes its file. A file with what is somebody else's by now stays as it is.
 func (w SavedWork) keep(ctx context.Context, d *desk.Desk, teamDir string) error {
-	if w.Task != "" {
-		_, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.SaveWork{Task: w.Task, Saved: w.Saved()}})
-		if code := team.CodeOf(err); code == team.Conflict {
-			var t team.Task
-			if d.View(func(s *team.State) { t, _ = s.Task(w.Task) }); t.Status != team.Completed {
-				return nil
-			}
-		} else if err != nil && code != team.NotFound {
-			return err
-		}
+	if done, err := w.record(ctx, d); err != nil || !done {
+		return err
 	}
-	return forgetSaved(teamDir, w.Member)
+	return w.forget(teamDir)
+}
+
+// record records the work with its task, by the user's order. It reports whether nothing of it is needed any more: somebody
+// else may hold the task by now, and may put it back on the list.
+func (w SavedWork) record(ctx context.Context, d *desk.Desk) (done bool, err error) {
+	if w.Task == "" {
+		return true, nil
+	}
+	_, err = d.Do(ctx, team.Command{Actor: team.User, Body: &team.SaveWork{Task: w.Task, Saved: w.Saved()}})
+	switch team.CodeOf(err) {
+	case team.Conflict:
+		var t team.Task
+		d.View(func(s *team.State) { t, _ = s.Task(w.Task) })
+		return t.Status == team.Completed, nil
+	case team.NotFound:
+		return true, nil
+	}
+	return err == nil, err
 }
 
 // saveAlone saves the member's work again and again for as long as there is no lead. When there is one, it is kept with the task.
@@ -243,33 +271,88 @@ func (s *seat) whileAlone(ctx context.Context, long time.Duration) {
 	}
 }
 
-// keep records the saved work with the tasks that the member holds.
-func (s *seat) keep(ctx context.Context, w SavedWork) {
-	failed := false
+// keep records the saved work with the tasks that the member holds. It reports whether it is with all of them. A host that
+// lost the member leaves the file to the one that took it over.
+func (s *seat) keep(ctx context.Context, w SavedWork) bool {
+	kept := true
 	for _, t := range s.held() {
-		if err := s.host.do(ctx, &team.SaveWork{Task: t.ID, Saved: w.Saved()}, s.lease); err != nil {
+		err := s.host.do(ctx, &team.SaveWork{Task: t.ID, Saved: w.Saved()}, s.lease)
+		var leased, holds bool
+		s.host.Desk.View(func(st *team.State) {
+			m, _ := st.Member(s.member)
+			leased = m.Host == s.host.ID && m.Lease == s.lease
+			now, _ := st.Task(t.ID)
+			holds = now.Status == team.InProgress && now.Owner == s.member
+		})
+		if err != nil {
 			s.host.Log("not kept with task " + t.ID + ": " + err.Error())
-			failed = true
+		}
+		if err != nil && holds || !leased {
+			kept = false
 		}
 	}
-	if !failed {
-		if err := forgetSaved(s.host.teamDir(), s.member); err != nil {
+	if kept {
+		s.savedFile.Lock()
+		defer s.savedFile.Unlock()
+		if err := w.forget(s.host.teamDir()); err != nil {
 			s.host.Log(err.Error())
 		}
 	}
+	return kept
 }
 
-// putDown gives the tasks that the member holds back to the list, with its work.
-func (s *seat) putDown(ctx context.Context, reason string) {
+// lastSave keeps what the session saved when it is over. It reports whether nothing is left to keep.
+func (s *seat) lastSave(how ending, why string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
+	defer cancel()
+	switch how {
+	case stopRest:
+		return s.putDown(ctx, why)
+	case stopQuietly:
+		return true
+	}
+	return s.keepLast(ctx)
+}
+
+// keepLast keeps what was saved, because the tasks go back on the list. It reports whether nothing is left to keep.
+func (s *seat) keepLast(ctx context.Context) bool {
+	if _, there, err := ReadSaved(s.host.teamDir(), s.member); err != nil || !there {
+		return true // one that cannot be read is reported where it is to be overwritten
+	}
+	w, err := s.save(ctx)
+	if err != nil {
+		s.host.Log("the work of " + s.member + " was not saved: " + err.Error())
+		return false
+	}
+	return s.keep(ctx, w)
+}
+
+// putDown gives the tasks that the member holds back to the list, with its work. It reports whether that is recorded. A task
+// of which the work is not kept stays with the member: whoever took it would begin without that.
+func (s *seat) putDown(ctx context.Context, reason string) bool {
 	w, err := s.save(ctx)
 	if err != nil {
 		s.host.Log("the work of " + s.member + " was not saved: " + err.Error())
 	}
 	held := s.held()
-	s.keep(ctx, w)
+	if !s.keep(ctx, w) {
+		return false
+	}
+	done := true
 	for _, t := range held {
 		if err := s.host.do(ctx, &team.ReleaseTask{Task: t.ID, Member: s.member, Fence: t.Fence, Reason: reason}, s.lease); err != nil {
 			s.host.Log("task " + t.ID + " was not given back: " + err.Error())
+			done = false
 		}
 	}
+	return done
+}
+
+// keepSaved keeps what an earlier session of the member saved, before its tasks go back on the list: on this host or on one that died.
+func (h *Host) keepSaved(ctx context.Context, member string) error {
+	if _, _, err := ReadSaved(h.teamDir(), member); err != nil {
+		h.Log("what was saved for " + member + " cannot be read and is passed over: " + err.Error())
+		return nil
+	}
+	return KeepSaved(ctx, h.Desk, h.teamDir(), member)
 }

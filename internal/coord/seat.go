@@ -126,17 +126,15 @@ func (s *seat) run(m team.Member) {
 	s.mu.Lock()
 	how, why := s.how, s.why
 	s.mu.Unlock()
+	// From here on the session is over; what is reported must not be cut short by the end of the seat.
+	kept := s.lastSave(how, why)
 	if how == stopReport {
 		s.host.leaveWork(m)
 	}
-	// From here on the session is over; what is reported must not be cut short by the end of the seat.
 	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
 	defer cancel()
-	if how == stopRest {
-		s.putDown(ctx, why)
-	}
 	body := s.epitaph(ctx, how, why, failure)
-	if body != nil {
+	if body != nil && kept { // else its tasks would be on the list without what was saved of them; the host sees that it is gone
 		if err := s.host.do(ctx, body, s.lease); err != nil {
 			s.host.Log("not recorded that " + s.member + " ended: " + err.Error())
 		}

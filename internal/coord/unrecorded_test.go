@@ -2,6 +2,7 @@ package coord_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -18,7 +19,9 @@ import (
 type failing struct {
 	journal.Journal
 	kind []byte
+	err  error        // of what is refused; nil for errFull
 	left atomic.Int64 // how many are refused yet
+	meet func()       // called before a record of the kind is written; nil for nothing
 }
 
 var errFull = errors.New("no space left on device")
@@ -26,8 +29,14 @@ var errFull = errors.New("no space left on device")
 func (j *failing) Append(ctx context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (int64, error) {
 	return j.Journal.Append(ctx, after, catchUp, func() ([]byte, error) {
 		data, err := decide()
-		if err == nil && bytes.Contains(data, j.kind) && j.left.Add(-1) >= 0 {
-			return nil, errFull
+		if err != nil || !bytes.Contains(data, j.kind) {
+			return data, err
+		}
+		if j.meet != nil {
+			j.meet()
+		}
+		if j.left.Add(-1) >= 0 {
+			return nil, cmp.Or(j.err, errFull)
 		}
 		return data, err
 	})

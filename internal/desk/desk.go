@@ -101,6 +101,9 @@ func Open(ctx context.Context, j journal.Journal, opts Options) (*Desk, error) {
 	return d, nil
 }
 
+// Broken reports whether the error of a command says that this desk can record nothing any more and has to be opened anew.
+func Broken(err error) bool { return errors.Is(err, journal.ErrReopen) }
+
 func (d *Desk) log(what string) {
 	if d.opts.Log != nil {
 		d.opts.Log(what)

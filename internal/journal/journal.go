@@ -81,6 +81,8 @@ type Journal interface {
 var (
 	// ErrUncertain marks a failure after the record was written and before it was known to be durable.
 	ErrUncertain = errors.New("it is not known whether the record was kept")
+	// ErrReopen marks what is refused because an earlier record could not be made durable: nothing can be built on it. The journal has to be opened anew.
+	ErrReopen = errors.New("this journal has to be opened anew")
 	// ErrNewer marks a journal in a format that this version does not know.
 	ErrNewer = errors.New("the journal was written by a newer version of cadre")
 	// ErrGone marks a journal whose team was removed while it was open.

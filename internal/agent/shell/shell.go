@@ -2,7 +2,7 @@
 //
 // # States
 //
-//	looking ──claimed a task──▶ running ──exit──▶ completing ──accepted──▶ looking
+//	looking ──has or claimed a task──▶ running ──exit──▶ completing ──accepted──▶ looking
 //	looking ──nothing there──▶ waiting ──Wake, Deliver──▶ looking         completing ──a hook said no──▶ running, with its feedback
 //	asked to shut down: after the command that runs it agrees, and waits to be stopped
 //
@@ -57,7 +57,7 @@ func (a Agent) Start(_ context.Context, spec agent.Spec, desk agent.Desk) (agent
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	hurry, hurryUp := context.WithCancel(context.Background())
-	s := &session{agent: a, spec: spec, desk: desk, cancel: cancel, hurry: hurry, hurryUp: hurryUp, updates: make(chan agent.Update, 16), given: make(chan string, 16), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &session{agent: a, spec: spec, desk: desk, cancel: cancel, hurry: hurry, hurryUp: hurryUp, tried: map[string]int64{}, updates: make(chan agent.Update, 16), given: make(chan string, 16), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go s.work(ctx)
 	return s, nil
 }
@@ -76,6 +76,7 @@ type session struct {
 	cancel  context.CancelFunc
 	hurry   context.Context // ends when a command that is to end has been asked long enough
 	hurryUp context.CancelFunc
+	tried   map[string]int64 // the claims that were worked on, by task; of the goroutine that works
 	updates chan agent.Update
 	given   chan string   // ids of prompts that are to be said to be received
 	wake    chan struct{} // holds one wake-up
@@ -221,8 +222,17 @@ func (s *session) agreeToShutdown(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// claim takes the next task; nil means that there is none to be had now.
+// claim takes the next task; nil means that there is none to be had now. A task that the member holds already, and that was not
+// tried here, comes first: somebody else claimed it for the member, or the answer to a claim was lost.
 func (s *session) claim(ctx context.Context) (*team.Task, error) {
+	var held []team.Task
+	s.desk.View(func(st *team.State) { held = st.Held(s.spec.Member) })
+	for i := range held {
+		if t := &held[i]; s.tried[t.ID] != t.Fence {
+			s.tried[t.ID] = t.Fence
+			return t, nil
+		}
+	}
 	r, err := s.desk.Do(ctx, &team.ClaimTask{})
 	switch team.CodeOf(err) {
 	case team.Nothing, team.NotReady, team.Exhausted, team.Finished:
@@ -236,6 +246,7 @@ func (s *session) claim(ctx context.Context) (*team.Task, error) {
 			var task team.Task
 			s.desk.View(func(st *team.State) { task, _ = st.Task(claimed.Task) })
 			task.Fence = claimed.Fence
+			s.tried[task.ID] = task.Fence
 			return &task, nil
 		}
 	}

@@ -161,6 +161,22 @@ func TestATask(t *testing.T) {
 	}
 }
 
+// A task that its member holds already is worked on once: somebody else claimed it for the member, or the answer to a claim was lost.
+func TestATaskThatIsHeld(t *testing.T) {
+	b := newBench(t, team.CreateTask{Run: "echo one"}, team.CreateTask{Run: "echo two"})
+	b.do("lead", &team.ClaimTask{Task: "2", Member: "ann"})
+	b.start(shell.Agent{})
+	if u := until[agent.TurnStarted](b); !strings.Contains(u.Summary, "task 2") {
+		t.Errorf("it works on %q", u.Summary)
+	}
+	until[agent.TurnEnded](b)
+	for _, id := range []string{"1", "2"} {
+		if task := b.task(id); task.Status != team.Completed || task.Attempts != 1 {
+			t.Errorf("task %s is %s after %d attempts", id, task.Status, task.Attempts)
+		}
+	}
+}
+
 // The results of what came before are files, named by the ids of the team file where those can be names.
 func TestResults(t *testing.T) {
 	id := func(id string) map[string]json.RawMessage {

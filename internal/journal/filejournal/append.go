@@ -45,7 +45,7 @@ func (j *Journal) canAppend() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.broken != nil {
-		return fmt.Errorf("nothing was written: an earlier record could not be made durable, so this journal has to be opened anew: %w", j.broken)
+		return fmt.Errorf("nothing was written: an earlier record could not be made durable, so %w: %w", journal.ErrReopen, j.broken)
 	}
 	return nil
 }

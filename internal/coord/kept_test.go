@@ -1,0 +1,260 @@
+package coord_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/coord"
+	"cadre/internal/desk"
+	"cadre/internal/journal"
+	"cadre/internal/team"
+)
+
+// These are bugs that histories of package sim found. Saved work is in danger wherever its task goes back on the list.
+
+// file writes what was saved for ann, as another process would.
+func (s *stage) file(w coord.SavedWork) {
+	s.t.Helper()
+	data, err := json.Marshal(w)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(s.savedFile(), data, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) savedFile() string {
+	return filepath.Join(filepath.Dir(s.hosts), "ann_checkpoint.json")
+}
+
+// untilKept waits until that output is kept with task 1.
+func (s *stage) untilKept(output string) {
+	s.t.Helper()
+	s.until("it is kept with the task: "+output, func(st *team.State) bool {
+		t, _ := st.Task("1")
+		return t.Saved != nil && t.Saved.Output == output
+	})
+}
+
+// idling is a session that has nothing to do.
+func idling(a *session) error {
+	a.updates <- agent.Started{Session: "s"}
+	a.updates <- agent.TurnEnded{}
+	<-a.stop
+	return nil
+}
+
+// A host that takes a member over keeps what was saved on the host that died.
+func TestSavedWorkOutlivesItsHost(t *testing.T) {
+	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "one"})
+	dead := team.Host("h0")
+	if _, err := s.Do(t.Context(), team.Command{Actor: dead, Body: &team.AttachMember{Member: "ann"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Do(t.Context(), team.Command{Actor: dead, Body: &team.ClaimTask{Member: "ann"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.file(coord.SavedWork{Member: "ann", Task: "1", Output: "half"})
+	s.start("h1", scripted(idling))
+	s.untilKept("half")
+	eventually(t, "the file is gone", func() bool { _, err := os.Stat(s.savedFile()); return os.IsNotExist(err) })
+}
+
+// A session that saves its own work keeps what the file has of another task before it replaces that: a host whose lock was
+// lost may have written it after the member was taken over.
+func TestSavedWorkOfAnotherTaskIsKept(t *testing.T) {
+	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one", Role: "somebody else"})
+	s.start("h1", scripted(idling))
+	eventually(t, "ann saves that she has no task", func() bool { _, err := os.Stat(s.savedFile()); return err == nil })
+	s.file(coord.SavedWork{Member: "ann", Task: "1", Output: "half"})
+	s.untilKept("half")
+}
+
+// What was saved while older work was being kept is not removed with that.
+func TestNewerSavedWorkStays(t *testing.T) {
+	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "one"})
+	s.file(coord.SavedWork{Member: "ann", Task: "1", Output: "half", Files: []string{}})
+	j := &failing{kind: []byte("work_saved")}
+	var o coord.Options
+	j.meet = func() { s.file(coord.SavedWork{Member: "ann", Task: "1", Output: "more"}) }
+	s.on(j)(&o)
+	if err := coord.KeepSaved(t.Context(), o.Desk, filepath.Dir(s.hosts), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if w, there, err := coord.ReadSaved(filepath.Dir(s.hosts), "ann"); err != nil || !there || w.Output != "more" {
+		t.Errorf("the file has %+v, %t, %v", w, there, err)
+	}
+	j.meet = nil
+	if err := coord.KeepSaved(t.Context(), o.Desk, filepath.Dir(s.hosts), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if w, there, err := coord.ReadSaved(filepath.Dir(s.hosts), "ann"); err != nil || there {
+		t.Errorf("the file has %+v, %v", w, err)
+	}
+	s.untilKept("more")
+}
+
+// A session that ends by itself leaves what it saved with its task, also when that cannot be recorded at once.
+func TestSavedWorkOutlivesItsSession(t *testing.T) {
+	for name, failures := range map[string]int64{"at once": 0, "not at once": 1} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
+			j := &failing{kind: []byte("work_saved")}
+			j.left.Store(failures)
+			s.start("h1", model(func(a *session) error {
+				a.updates <- agent.Started{Session: "s"}
+				a.updates <- agent.Text{Text: "half"}
+				for {
+					if w, there, err := coord.ReadSaved(filepath.Dir(s.hosts), "ann"); err == nil && there && w.Task == "1" {
+						return errors.New("the agent fell over")
+					}
+					select {
+					case <-a.stop:
+						return nil
+					case <-time.After(10 * time.Millisecond):
+					}
+				}
+			}), s.on(j))
+			s.untilKept("half")
+		})
+	}
+}
+
+// A task that a teammate without a lead could not give back is given back later.
+func TestAYieldThatCouldNotBeRecorded(t *testing.T) {
+	for _, kind := range []string{"work_saved", "task_released"} {
+		t.Run(kind, func(t *testing.T) {
+			s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
+			j := &failing{kind: []byte(kind)}
+			j.left.Store(1)
+			s.start("h1", scripted(func(a *session) error {
+				a.updates <- agent.Started{Session: "s"}
+				a.updates <- agent.Text{Text: "half"}
+				if _, err := a.Do(context.Background(), &team.ClaimTask{Member: a.Member}); err != nil {
+					t.Error(err)
+				}
+				if _, err := a.Do(context.Background(), &team.ReportStatus{Member: a.Member, Status: team.Blocked, Summary: "waits for an answer"}); err != nil {
+					t.Error(err)
+				}
+				<-a.stop
+				return nil
+			}), s.on(j))
+			s.until("the task is back, with what was done of it", func(st *team.State) bool {
+				task, _ := st.Task("1")
+				return task.Status == team.Pending && task.Owner == "" && task.Saved != nil && task.Saved.Output == "half"
+			})
+		})
+	}
+}
+
+// A session that rests is told of a task that was claimed for it, by the lead or by a call of its own that came late; a worker
+// is woken for it.
+func TestAClaimAfterTheTurn(t *testing.T) {
+	// A task that was given up is claimed by its id alone.
+	givenUp := []team.Body{spawn("ann"), &team.CreateTask{Subject: "look there"}, &team.ClaimTask{Task: "1", Member: "ann"}, &team.FailTask{Task: "1", Member: "ann"}}
+	late := func(s *stage, a *session) {
+		if _, err := a.Do(t.Context(), &team.ClaimTask{Task: "1"}); err != nil {
+			s.t.Error(err)
+		}
+	}
+	lead := func(s *stage, a *session) { s.do("lead", &team.ClaimTask{Task: "1", Member: "ann"}) }
+	for name, claim := range map[string]func(*stage, *session){"by the lead": lead, "late": late} {
+		t.Run("a model, "+name, func(t *testing.T) {
+			s := newStage(t, givenUp...)
+			ann := next(t, modelled(s))
+			ann.begun <- agent.Started{Session: "s-1"}
+			s.untilStatus("ann", team.Idle)
+			claim(s, ann)
+			p := ann.turn(t, "", func() { ann.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"done"}`) })
+			if !strings.Contains(p.Text, "Task 1 is yours now: look there") {
+				t.Errorf("it was told %q", p.Text)
+			}
+			s.untilStatus("ann", team.Idle)
+		})
+		t.Run("a worker, "+name, func(t *testing.T) {
+			s := newStage(t, givenUp...)
+			sessions := make(chan *session, 1)
+			s.start("h1", scripted(func(a *session) error {
+				a.updates <- agent.Started{Session: "s"}
+				a.updates <- agent.TurnEnded{}
+				sessions <- a
+				<-a.stop
+				return nil
+			}))
+			ann := next(t, sessions)
+			s.untilStatus("ann", team.Idle)
+			claim(s, ann)
+			select {
+			case <-ann.wake:
+			case <-time.After(10 * time.Second):
+				t.Error("nobody wakes it")
+			}
+		})
+	}
+}
+
+// A host that can record nothing any more ends, and its members go to another one: it must not keep them because nothing but the
+// loss of the lead is to be recorded, which is only looked for.
+func TestAHostThatCanRecordNothing(t *testing.T) {
+	s, _ := newTimedStage(t, quick, spawn("ann"))
+	j := &failing{kind: []byte("lead_lost"), err: fmt.Errorf("nothing was written: %w", journal.ErrReopen)}
+	j.left.Store(1 << 30)
+	h := s.start("h1", scripted(idling), s.on(j))
+	select {
+	case err := <-h.over:
+		if !errors.Is(err, journal.ErrReopen) {
+			t.Errorf("it ends with %v", err)
+		}
+		h.over <- nil
+	case <-time.After(20 * time.Second):
+		t.Error("it goes on")
+	}
+	s.start("h2", scripted(idling))
+	s.until("ann is on another host", func(st *team.State) bool {
+		ann, _ := st.Member("ann")
+		return ann.Host == "h2" && st.Team().LeadLost != 0
+	})
+}
+
+// deaf is a journal that tells nobody of changes.
+type deaf struct{ journal.Journal }
+
+func (deaf) Wait(ctx context.Context, _ int64) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A session that was replaced, and whose host has not heard of that, gets no mail with the results of its tools: it is for the next one.
+func TestAReplacedSessionGetsNoMail(t *testing.T) {
+	s := newStage(t, spawn("ann"))
+	ann := next(t, modelled(s, func(o *coord.Options) {
+		d, err := desk.Open(t.Context(), deaf{s.team.Open()}, desk.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		o.Desk = d
+	}))
+	ann.begun <- agent.Started{Session: "s-1"}
+	s.untilStatus("ann", team.Idle)
+	s.do("lead", &team.SendMessage{To: "ann", Body: "the first", Priority: "normal"})
+	if text := ann.call(t, "TaskList", `{}`); !strings.Contains(text, "the first") {
+		t.Errorf("the present session is told %q", text)
+	}
+	if _, err := s.Do(t.Context(), team.Command{Actor: team.Host("h2"), Body: &team.AttachMember{Member: "ann", From: "h1"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.do("lead", &team.SendMessage{To: "ann", Body: "the second"})
+	if text := ann.call(t, "TaskList", `{}`); strings.Contains(text, "the second") {
+		t.Errorf("the session that was replaced is told %q", text)
+	}
+}
