@@ -28,10 +28,9 @@ type disk struct {
 }
 
 var (
-	errFull  = errors.New("no space left on device")
-	errSync  = errors.New("input/output error")
-	errLink  = errors.New("the journal cannot be reached")
-	errStale = errors.New("this journal has to be opened anew")
+	errFull = errors.New("no space left on device")
+	errSync = errors.New("input/output error")
+	errLink = errors.New("the journal cannot be reached")
 )
 
 // letGo is the kernel taking the lock from a thread that is gone.
@@ -120,7 +119,7 @@ func (h *handle) Append(_ context.Context, after int64, catchUp func(journal.Rec
 		return end, nil
 	}
 	if err := h.sync(int(end)); err != nil {
-		h.stale = fmt.Errorf("%w: %w", errStale, err)
+		h.stale = fmt.Errorf("%w: %w", journal.ErrReopen, err)
 		return 0, fmt.Errorf("%w: %w", journal.ErrUncertain, err)
 	}
 	return end, nil

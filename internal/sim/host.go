@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"errors"
 	"slices"
 	"time"
 
 	"cadre/internal/heartbeat"
+	"cadre/internal/journal"
 	"cadre/internal/team"
 )
 
@@ -164,7 +166,7 @@ func (h *host) reconcile(t *thread) (next time.Duration, err error) {
 				next = min(next, h.of.w.now+watchEvery)
 				err = h.takeOver(t, m)
 			} else if s == nil {
-				err = h.report(t, &team.DetachMember{Member: w.Member, Reason: w.Reason}, m.Lease)
+				err = h.detach(t, m, w.Reason)
 			}
 		case team.WantHandover:
 			if s := h.seat(w.Member); s != nil && s.incarnation == w.Incarnation {
@@ -182,7 +184,9 @@ func (h *host) reconcile(t *thread) (next time.Duration, err error) {
 			if s := h.seat(w.Member); s != nil {
 				s.stop(stopReport, w.Reason)
 			} else if m.Host == h.id() {
-				err = h.report(t, &team.ReportStopped{Member: w.Member, Reason: w.Reason}, m.Lease)
+				if err = h.keepBefore(t, m); err == nil {
+					err = h.report(t, &team.ReportStopped{Member: w.Member, Reason: w.Reason}, m.Lease)
+				}
 			} else if m.Host != "" {
 				next = min(next, h.of.w.now+watchEvery)
 				err = h.takeOver(t, m)
@@ -205,6 +209,8 @@ func (h *host) reconcile(t *thread) (next time.Duration, err error) {
 			}
 		case !slices.Contains(wanted, s.member):
 			s.stop(stopDetach, "nothing is to run now")
+		case m.Status == team.Active:
+			s.remind()
 		}
 	}
 	if h.desk.Seq() != seq {
@@ -240,7 +246,7 @@ func (h *host) want(t *thread, m team.Member) error {
 		h.sit(m)
 		return nil
 	case m.Host == h.id(): // its seat is gone and the report of that was refused
-		return h.report(t, &team.DetachMember{Member: m.Name, Reason: "its session is gone"}, m.Lease)
+		return h.detach(t, m, "its session is gone")
 	case m.Host == "" && h.of.w.bug("unleased"):
 		m.Host, m.Lease = h.id(), m.Lease+1
 		h.sit(m)
@@ -264,17 +270,46 @@ func (h *host) takeOver(t *thread, m team.Member) error {
 		}
 		t.step()
 	}
-	if !h.of.w.bug("save-left") && !h.keepSavedOf(t, m.Name) {
-		return nil // its lease stays where it is until that can be recorded
+	if err := h.keepBefore(t, m); err != nil {
+		if h.of.w.bug("keep-fails") {
+			return nil
+		}
+		return err
 	}
 	return h.report(t, &team.AttachMember{Member: m.Name, From: m.Host}, 0)
 }
 
+// detach gives the lease of a member without a session back.
+func (h *host) detach(t *thread, m team.Member, reason string) error {
+	if err := h.keepBefore(t, m); err != nil {
+		return err
+	}
+	return h.report(t, &team.DetachMember{Member: m.Name, Reason: reason}, m.Lease)
+}
+
+// keepBefore keeps what an earlier session of the member saved, before its tasks go back on the list.
+func (h *host) keepBefore(t *thread, m team.Member) error {
+	if h.of.w.bug("save-left") {
+		return nil
+	}
+	return h.keepSavedOf(t, m.Name)
+}
+
 // report sends a command as the host. A refusal is no failure of the host: the state moved on, and the next look shows where to.
 func (h *host) report(t *thread, body team.Body, lease int64) error {
-	_, err := h.do(t, team.Command{Actor: team.Host(h.id()), Lease: lease, Body: body})
+	err := h.tell(t, body, lease)
 	if team.CodeOf(err) != "" {
 		return nil
+	}
+	return err
+}
+
+// tell sends a command as the host. A host that records nothing must not keep its leases, whoever asked.
+func (h *host) tell(t *thread, body team.Body, lease int64) error {
+	_, err := h.do(t, team.Command{Actor: team.Host(h.id()), Lease: lease, Body: body})
+	if errors.Is(err, journal.ErrReopen) && !h.of.w.bug("broken-stays") {
+		h.failure = err
+		h.bell.ring()
 	}
 	return err
 }

@@ -93,7 +93,7 @@ func (l *leading) try(t *thread, body team.Body) bool {
 func (l *leading) tryAs(t *thread, c team.Command) bool {
 	c.Actor = team.User
 	_, err := l.do(t, c)
-	if errors.Is(err, journal.ErrUncertain) || errors.Is(err, errStale) {
+	if errors.Is(err, journal.ErrUncertain) || errors.Is(err, journal.ErrReopen) {
 		l.open(t)
 	}
 	return err == nil
@@ -176,28 +176,37 @@ func (l *leading) keepSaved(t *thread) bool {
 		}
 	}
 	for _, member := range sortedKeys(l.of.w.saved) {
-		if !l.keepSavedOf(t, member) {
+		if l.keepSavedOf(t, member) != nil {
 			return false
 		}
 	}
 	return true
 }
 
-func (o *office) keepSavedOf(t *thread, member string) bool {
-	w := o.of.w
-	f, there := w.saved[member]
+// keepSavedOf keeps with its task what the member saved.
+func (o *office) keepSavedOf(t *thread, member string) error {
+	f, there := o.of.w.saved[member]
 	if !there {
-		return true
+		return nil
 	}
 	t.step()
-	if f.Task != "" {
-		_, err := o.do(t, team.Command{Actor: team.User, Body: &team.SaveWork{Task: f.Task, Saved: f.saved(member)}})
-		if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.NotFound {
-			return false
-		}
+	if err := o.recordSaved(t, member, f); err != nil {
+		return err
 	}
-	w.forgetSaved(member)
-	return true
+	o.of.w.forgetSaved(member, f)
+	return nil
+}
+
+// recordSaved records it by the user's order. Its error says that nobody knows whether it is recorded.
+func (o *office) recordSaved(t *thread, member string, f savedWork) error {
+	if f.Task == "" {
+		return nil
+	}
+	_, err := o.do(t, team.Command{Actor: team.User, Body: &team.SaveWork{Task: f.Task, Saved: f.saved(member)}})
+	if code := team.CodeOf(err); code == team.Conflict || code == team.NotFound {
+		return nil
+	}
+	return err
 }
 
 // hold gives signs of life until another session leads, or the team has ended.

@@ -100,7 +100,7 @@ func (o *office) insist(t *thread, c team.Command) (desk.Receipt, error) {
 			return r, err
 		}
 		t.sleep(time.Duration(50+t.rng.IntN(400)) * time.Millisecond)
-		if errors.Is(err, journal.ErrUncertain) || errors.Is(err, errStale) {
+		if errors.Is(err, journal.ErrUncertain) || errors.Is(err, journal.ErrReopen) {
 			o.open(t)
 		}
 		if o.of.w.bug("new-id") {

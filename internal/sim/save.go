@@ -29,28 +29,39 @@ func (f savedWork) saved(member string) team.Saved {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-func (w *world) forgetSaved(member string) {
-	if f, there := w.saved[member]; there {
+// forgetSaved removes the file, if it still is the one that was kept.
+func (w *world) forgetSaved(member string, kept savedWork) {
+	if f, there := w.saved[member]; there && (f == kept || w.bug("newer-removed")) {
 		w.judge.overwrites(member, f, savedWork{})
 		delete(w.saved, member)
 	}
 }
 
-// save writes down what the member has done of its task.
-func (s *seat) save(t *thread) savedWork {
+// save writes down what the member has done of its task, after what the file has of another one was kept. It reports whether it did.
+func (s *seat) save(t *thread) (savedWork, bool) {
 	w := s.host.of.w
+	for s.savedFile { // one at a time
+		t.await(never, &s.fileFree)
+	}
+	s.savedFile = true
+	defer func() { s.savedFile = false; s.fileFree.ring() }()
 	f := savedWork{At: s.host.of.clock()}
 	if held := s.held(); len(held) > 0 {
 		f.Task = held[0].ID
 	}
 	t.step() // the patch is made
 	f.Done = w.edited[s.member]
+	if before, there := w.saved[s.member]; there && before.Task != f.Task && !w.bug("other-overwritten") {
+		if s.host.recordSaved(t, s.member, before) != nil {
+			return f, false
+		}
+	}
 	t.step()
 	f.when, f.stale = w.now, w.judge.outdated(s, f.Task)
 	w.logf("%s: %s saves %d changes for task %q", s.host.id(), s.member, f.Done, f.Task)
 	w.judge.overwrites(s.member, w.saved[s.member], f)
 	w.saved[s.member] = f
-	return f
+	return f, true
 }
 
 func (s *seat) zombie() (alone bool) {
@@ -62,9 +73,11 @@ func (s *seat) zombie() (alone bool) {
 func (s *seat) saveAlone(t *thread) {
 	for {
 		alone := s.zombie()
-		f := s.save(t)
+		f, saved := s.save(t)
 		if !alone {
-			s.keep(t, f)
+			if saved {
+				s.keep(t, f)
+			}
 			return
 		}
 		at := s.host.desk.Team()
@@ -72,37 +85,57 @@ func (s *seat) saveAlone(t *thread) {
 	}
 }
 
-// keep records the saved work with the tasks that the member holds.
-func (s *seat) keep(t *thread, f savedWork) {
-	failed := s.host.of.w.bug("save-lost")
+// keep records the saved work with the tasks that the member holds. It reports whether it is with all of them.
+func (s *seat) keep(t *thread, f savedWork) bool {
+	kept := true
 	for _, task := range s.held() {
-		if failed {
+		if s.host.of.w.bug("save-lost") {
 			break
 		}
-		if err := s.host.report(t, &team.SaveWork{Task: task.ID, Saved: f.saved(s.member)}, s.lease); err != nil {
-			failed = true
+		err := s.host.tell(t, &team.SaveWork{Task: task.ID, Saved: f.saved(s.member)}, s.lease)
+		if err != nil && !s.lets(task) && (team.CodeOf(err) == "" || !s.host.of.w.bug("refused-kept")) {
+			kept = false
 		}
 	}
-	if !failed || s.host.of.w.bug("save-lost") {
-		s.host.of.w.forgetSaved(s.member)
+	if kept {
+		s.host.of.w.forgetSaved(s.member, f)
 	}
+	return kept
 }
 
-// keepLast keeps what was saved, because the tasks go back on the list.
-func (s *seat) keepLast(t *thread) {
-	if _, there := s.host.of.w.saved[s.member]; there && !s.host.of.w.bug("save-left") {
-		s.keep(t, s.save(t))
-	}
+// lets reports whether the task is not the member's any more, though the member still is this host's.
+func (s *seat) lets(task team.Task) (gone bool) {
+	s.host.view(func(st *team.State) {
+		m, _ := st.Member(s.member)
+		now, _ := st.Task(task.ID)
+		gone = m.Host == s.host.id() && m.Lease == s.lease && (now.Status != team.InProgress || now.Owner != s.member)
+	})
+	return gone
 }
 
-// putDown gives the tasks that the member holds back to the list, with its work.
-func (s *seat) putDown(t *thread, reason string) {
-	f := s.save(t)
+// keepLast keeps what was saved, because the tasks go back on the list. It reports whether nothing is left to keep.
+func (s *seat) keepLast(t *thread) bool {
+	if _, there := s.host.of.w.saved[s.member]; !there || s.host.of.w.bug("save-left") {
+		return true
+	}
+	f, saved := s.save(t)
+	return saved && s.keep(t, f)
+}
+
+// putDown gives the tasks that the member holds back to the list, with its work. It reports whether that is recorded.
+func (s *seat) putDown(t *thread, reason string) bool {
+	f, _ := s.save(t)
 	held := s.held()
-	s.keep(t, f)
-	for _, task := range held {
-		s.host.report(t, &team.ReleaseTask{Task: task.ID, Member: s.member, Fence: task.Fence, Reason: reason}, s.lease)
+	if !s.keep(t, f) && !s.host.of.w.bug("put-down-bare") {
+		return false
 	}
+	done := true
+	for _, task := range held {
+		if s.host.report(t, &team.ReleaseTask{Task: task.ID, Member: s.member, Fence: task.Fence, Reason: reason}, s.lease) != nil {
+			done = false
+		}
+	}
+	return done
 }
 
 // beat gives the signs of life of the members that have a session here, and looks for one of the lead, when that is due. It returns when to call it again.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"cadre/internal/team"
 )
@@ -24,8 +25,10 @@ type seat struct {
 	unclear map[int64]bool   // the tool that carries it may be one of this turn, or of the next
 	handed  map[string]bool  // prompts that are not in the context yet, so far as it has heard
 	nudged  map[string]bool
-	working bool // it was told of a task, and no turn ended since
-	asked   bool // the lead was asked for its report
+	working bool            // it was told of a task, and no turn ended since
+	ended   bool            // no turn runs, and nothing was given since that begins one
+	knows   map[string]bool // claims that it was told of, or that were there when a turn ended
+	asked   bool            // the lead was asked for its report
 	prompts int
 
 	updates []update
@@ -34,6 +37,9 @@ type seat struct {
 	why     string
 	asking  []*thread
 	saving  []*thread
+
+	savedFile bool // a thread is about to write what is saved
+	fileFree  bell
 }
 
 type ending int
@@ -52,11 +58,12 @@ const (
 	byTool                  = "tool"
 	here                    = "here"
 	wantNudge team.WantKind = "nudge"
+	wantTask  team.WantKind = "task"
 )
 
 func (h *host) sit(m team.Member) {
 	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, worker: m.Agent == team.Shell,
-		given: map[team.WantKind]string{}, way: map[int64]string{}, unclear: map[int64]bool{}, handed: map[string]bool{}, nudged: map[string]bool{}}
+		given: map[team.WantKind]string{}, way: map[int64]string{}, unclear: map[int64]bool{}, handed: map[string]bool{}, nudged: map[string]bool{}, knows: map[string]bool{}}
 	h.view(func(st *team.State) { s.lead = st.Team().Lead })
 	h.seats = append(h.seats, s)
 	h.nextBeat = 0 // the first sign of life at once
@@ -97,12 +104,13 @@ func (s *seat) run(t *thread, m team.Member) {
 	}
 	s.session.kill()
 	t.step()
+	kept := true
 	if s.how == stopRest {
-		s.putDown(t, s.why)
+		kept = s.putDown(t, s.why)
 	} else if s.how != stopQuietly {
-		s.keepLast(t)
+		kept = s.keepLast(t)
 	}
-	if body := s.epitaph(); body != nil {
+	if body := s.epitaph(); body != nil && (kept || s.host.of.w.bug("gone-bare")) {
 		if err := s.host.report(t, body, s.lease); err != nil {
 			s.host.of.w.logf("not recorded that %s ended: %v", s.member, err)
 		}
@@ -167,8 +175,12 @@ func (s *seat) follow(t *thread) {
 			s.begin(t, u)
 		case uReceived:
 			delete(s.handed, u.prompt)
+			if !s.worker { // a turn begins with it, or is under way
+				s.ended = false
+			}
 			s.received(t, s.carried(u.prompt))
 		case uTurnStarted:
+			s.ended = false
 			s.record(t, &team.ReportStatus{Member: s.member, Status: team.Active})
 		case uBlocked:
 			s.record(t, &team.ReportStatus{Member: s.member, Status: team.Blocked, Summary: "waits for an answer"})
@@ -254,7 +266,9 @@ func (s *seat) take(carrier string) (mail []team.Message) {
 
 func (s *seat) inbox() (mail []team.Message) {
 	s.host.view(func(st *team.State) {
-		mail = st.Inbox(s.member)
+		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation || s.host.of.w.bug("replaced-reads") {
+			mail = st.Inbox(s.member)
+		}
 		if s.host.of.w.bug("held-given") && st.Team().LeadLost != 0 {
 			m, _ := st.Member(s.member)
 			mail = s.host.of.w.judge.letters(m)
@@ -305,8 +319,8 @@ func (s *seat) hand(t *thread, w team.Want, id string) {
 		s.saving = append(s.saving, s.host.of.spawn(s.member+"/save", s.saveAlone))
 		return
 	case team.WantYield:
-		if !s.host.of.w.bug("never-yields") {
-			s.putDown(t, w.Reason)
+		if !s.host.of.w.bug("never-yields") && !s.putDown(t, w.Reason) && !s.host.of.w.bug("yields-once") {
+			s.wantSoon(w.Kind)
 		}
 		return
 	case "opening":
@@ -317,6 +331,7 @@ func (s *seat) hand(t *thread, w team.Want, id string) {
 		p.tasks = s.held()
 		s.claim(t, &p)
 		if len(p.tasks) == 0 {
+			s.ended = true
 			s.record(t, &team.ReportStatus{Member: s.member, Status: team.Idle})
 			return
 		}
@@ -331,16 +346,21 @@ func (s *seat) hand(t *thread, w team.Want, id string) {
 			}
 		}
 		p.tasks = s.held()
+		rested := s.ended
+		s.ended = false // what is claimed here it is told of
 		s.claim(t, &p)
 		if len(p.tasks) == 0 && w.Kind == team.WantWork {
+			s.ended = s.ended || rested
 			return
 		}
 		s.working = true
-	case wantNudge:
-		p.tasks = s.held()
+	case wantNudge, wantTask:
+		if p.tasks = s.held(); len(p.tasks) == 0 && w.Kind == wantTask {
+			return
+		}
 	}
 	t.step()
-	s.handed[id] = true
+	s.handed[id], s.ended = true, false
 	s.session.prompts = append(s.session.prompts, p)
 	s.session.news.ring()
 	if s.host.of.w.bug("given-is-received") && len(p.mail) > 0 {
@@ -362,6 +382,10 @@ func (s *seat) claim(t *thread, p *prompt) {
 // endTurn records what came of a turn.
 func (s *seat) endTurn(t *thread, u update) {
 	s.working = false
+	if !s.worker {
+		s.know(s.held())
+	}
+	s.ended = u.trouble == ""
 	if len(s.handed) == 0 { // else the session may be in its next turn, whose tools carry mail too
 		clear(s.unclear)
 	}
@@ -372,6 +396,7 @@ func (s *seat) endTurn(t *thread, u update) {
 			delete(s.given, team.WantWork) // what it was not allowed to begin then, it may be the next time
 		}
 		s.record(t, &team.ReportStatus{Member: s.member, Status: team.Idle})
+		s.remind()
 		return
 	case u.trouble != "":
 		s.keepLast(t)
@@ -386,7 +411,7 @@ func (s *seat) endTurn(t *thread, u update) {
 		}
 	})
 	for _, task := range idle {
-		if claim := fmt.Sprintf("%s/%d", task.ID, task.Fence); !s.nudged[claim] {
+		if claim := claimed(task); !s.nudged[claim] {
 			s.nudged[claim] = true
 			s.gifts = append(s.gifts, team.Want{Kind: wantNudge})
 			s.news.ring()
@@ -405,7 +430,49 @@ func (s *seat) endTurn(t *thread, u update) {
 		}
 	}
 	s.record(t, &team.ReportStatus{Member: s.member, Status: team.Idle, Report: u.text})
+	s.remind()
 }
+
+// remind has a session that rests told of a task that its member holds and that it does not know of.
+func (s *seat) remind() {
+	if !s.ended || len(s.handed) > 0 || s.host.of.w.bug("late-claim") {
+		return
+	}
+	var held []team.Task
+	s.host.view(func(st *team.State) {
+		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation && m.Shutdown.Request == "" && m.Plan.State != "submitted" {
+			held = st.Held(s.member)
+		}
+	})
+	for _, task := range held {
+		if !s.knows[claimed(task)] {
+			s.gifts = append(s.gifts, team.Want{Kind: wantTask})
+			s.know(held)
+			s.news.ring()
+			return
+		}
+	}
+}
+
+func claimed(task team.Task) string { return fmt.Sprintf("%s/%d", task.ID, task.Fence) }
+
+func (s *seat) know(tasks []team.Task) {
+	for _, task := range tasks {
+		s.knows[claimed(task)] = true
+	}
+}
+
+// wantSoon has what is wanted of that kind given once more, after a moment.
+func (s *seat) wantSoon(kind team.WantKind) {
+	w := s.host.of.w
+	w.at(w.now+lookPause, func() {
+		delete(s.given, kind)
+		s.host.bell.ring()
+	})
+}
+
+// lookPause keeps what is refused again and again from making a host busy.
+const lookPause = time.Second
 
 // ask puts the session's request before the team and gives it the answer, whichever way the request ends.
 func (s *seat) ask(t *thread, u update) {

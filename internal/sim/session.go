@@ -18,8 +18,9 @@ type session struct {
 	prompts []prompt
 	news    bell
 	end     bell
-	works   bool  // a turn runs
-	last    int64 // the last message that came by a prompt
+	works   bool             // a turn runs
+	tried   map[string]int64 // by task: the claim that a worker worked on
+	last    int64            // the last message that came by a prompt
 
 	lastHeld int64 // the last of those that had waited for a lead
 }
@@ -71,7 +72,7 @@ type answer struct {
 
 // startSession starts the session of a seat. It goes on with the transcript of the last one where that is there.
 func (w *world) startSession(s *seat, m team.Member) *session {
-	a := &session{of: w.process(m.Name+"-session", s.host.of.on), seat: s, member: m}
+	a := &session{of: w.process(m.Name+"-session", s.host.of.on), seat: s, member: m, tried: map[string]int64{}}
 	a.of.spawn("agent", a.run)
 	return a
 }
@@ -189,37 +190,53 @@ func (a *session) work(t *thread, p prompt) {
 	}
 }
 
-// serve is what an agent without a model does: it takes the tasks that are for it, one after the other. It ends by itself where the list cannot be had.
+// serve is what an agent without a model does: it takes the tasks that are for it, one after the other.
 func (a *session) serve(t *thread) {
-	for {
-		r, err := a.use(t, &team.ClaimTask{})
-		if err != nil && team.CodeOf(err) == "" {
-			a.kill()
-			t.await(never)
+	for task := a.take(t); task != nil; task = a.take(t) {
+		a.tried[task.Task] = task.Fence
+		t.sleep(time.Duration(5+t.rng.IntN(300)) * time.Millisecond)
+		a.of.w.edited[a.member.Name]++
+		switch luck := t.rng.IntN(8); {
+		case a.of.w.calm || luck < 6:
+			a.call(t, &team.CompleteTask{Task: task.Task, Fence: task.Fence, Result: "exit 0"})
+		case luck == 6: // it is thought to be lost, and is not
+			a.late([]team.Body{&team.CompleteTask{Task: task.Task, Fence: task.Fence, Result: "exit 0, late"},
+				&team.ReleaseTask{Task: task.Task, Fence: task.Fence, Reason: "interrupted, late"}}[t.rng.IntN(2)], time.Duration(t.rng.IntN(900))*time.Millisecond)
+			a.call(t, &team.ReleaseTask{Task: task.Task, Fence: task.Fence, Reason: "interrupted"})
+		default:
+			a.call(t, &team.FailTask{Task: task.Task, Fence: task.Fence, Reason: "exit 1"})
 		}
-		if r == nil {
-			return
+		a.finish(t, task)
+	}
+}
+
+// take takes the next task for a worker: one that its member holds and that was not tried here, else the next of the list; nil for none. The worker
+// ends by itself where the list cannot be had.
+func (a *session) take(t *thread) (claimed *team.TaskClaimed) {
+	a.seat.host.view(func(st *team.State) {
+		for _, task := range st.Held(a.member.Name) {
+			if a.tried[task.ID] != task.Fence && claimed == nil && !a.of.w.bug("held-unseen") {
+				claimed = &team.TaskClaimed{Task: task.ID, Member: a.member.Name, Fence: task.Fence}
+			}
 		}
-		for _, e := range r.Events {
-			claimed, ok := e.(*team.TaskClaimed)
-			if !ok {
-				continue
-			}
-			t.sleep(time.Duration(5+t.rng.IntN(300)) * time.Millisecond)
-			a.of.w.edited[a.member.Name]++
-			switch luck := t.rng.IntN(8); {
-			case a.of.w.calm || luck < 6:
-				a.call(t, &team.CompleteTask{Task: claimed.Task, Fence: claimed.Fence, Result: "exit 0"})
-			case luck == 6: // it is thought to be lost, and is not
-				a.late([]team.Body{&team.CompleteTask{Task: claimed.Task, Fence: claimed.Fence, Result: "exit 0, late"},
-					&team.ReleaseTask{Task: claimed.Task, Fence: claimed.Fence, Reason: "interrupted, late"}}[t.rng.IntN(2)], time.Duration(t.rng.IntN(900))*time.Millisecond)
-				a.call(t, &team.ReleaseTask{Task: claimed.Task, Fence: claimed.Fence, Reason: "interrupted"})
-			default:
-				a.call(t, &team.FailTask{Task: claimed.Task, Fence: claimed.Fence, Reason: "exit 1"})
-			}
-			a.finish(t, claimed)
+	})
+	if claimed != nil {
+		return claimed
+	}
+	r, err := a.use(t, &team.ClaimTask{})
+	if err != nil && team.CodeOf(err) == "" {
+		a.kill()
+		t.await(never)
+	}
+	if r == nil {
+		return nil
+	}
+	for _, e := range r.Events {
+		if e, ok := e.(*team.TaskClaimed); ok {
+			return e
 		}
 	}
+	return nil
 }
 
 // late uses a tool of which nobody waits for the answer, after a while.
