@@ -67,8 +67,8 @@ func TestCosts(t *testing.T) {
 	file := s.file("name: costs\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: claude, role: a}, {name: bob, agent: codex, role: b}]\ntasks: [{id: one, role: a}, {id: two, role: b}, {id: three, role: a, blockedBy: [one]}]\n")
 	s.ended(s.run(file), 0)
 	status := s.must("status", "costs")
-	for _, line := range []string{`costs is complete.*`, `in \S+, last change .*, 6600 tokens, \$0\.\d{4}`, `ann +claude +a +stopped +0 +4400 +\$0\.\d{4} .*`, `bob +codex +b +stopped +0 +2200 .*`,
-		`TASK +STATUS +TOKENS +COST +SUBJECT`, `1 +completed +2200 +\$0\.\d{4} +one`, `2 +completed +2200 +two`, `3 +completed +2200 +\$0\.\d{4} +three`} {
+	for _, line := range []string{`costs is complete.*`, `in \S+, last change .*, 6600 tokens, \$0\.\d{4}`, `ann +claude +a +stopped .*4400 +\$0\.\d{4} .*`, `bob +codex +b +stopped .*2200 .*`,
+		`TASK +STATUS +OWNER +TOKENS +COST +SUBJECT`, `1 +completed +ann +2200 +\$0\.\d{4} +one`, `2 +completed +bob +2200 +two`, `3 +completed +ann +2200 +\$0\.\d{4} +three`} {
 		if !regexp.MustCompile(`(?m)^` + line + `$`).MatchString(status) {
 			t.Errorf("its status has no line %q:\n%s", line, status)
 		}

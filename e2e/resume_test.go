@@ -217,7 +217,7 @@ func TestResumeAfterDeath(t *testing.T) {
 			c.dies(w, p, mark)
 			eventually(t, "it is dormant", func() bool { return w.state() == "dormant" })
 			order(t, w.must("probe", "demo"), "✓ it is active", "! session run-", "is gone", "offline", "1 of 3 tasks done (33 %), 1 in progress")
-			order(t, w.must("status", "demo"), "to go on: cadre resume demo")
+			order(t, w.must("status", "demo"), "demo is dormant", "offline", "No process of the team is running", "next: cadre resume demo")
 			w.write("go", "")
 			said := w.must("resume", "demo")
 			order(t, said, "✓ team demo", "! session run-", "is gone", "team demo goes on in", "3 of 3 tasks done")

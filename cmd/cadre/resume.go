@@ -259,7 +259,13 @@ func (a *app) probeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(found, func(w *sanitize.Writer) error { return writeExamination(w, found) })
+		return a.print(found, func(w *sanitize.Writer) error {
+			if err := writeExamination(w, found); err != nil || len(found.Attention) == 0 {
+				return err
+			}
+			w.Printf("%s:\n", waiting(len(found.Attention)))
+			return writeItems(w, d.name, found.Attention)
+		})
 	})
 }
 

@@ -107,6 +107,15 @@ func exactly(n int) cobra.PositionalArgs {
 	}
 }
 
+func atMost(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) > n {
+			return usage{fmt.Errorf("%d arguments where %q takes %d at most; see: %s --help", len(args), c.Use, n, c.CommandPath())}
+		}
+		return nil
+	}
+}
+
 func atLeast(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < n {

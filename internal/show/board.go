@@ -167,10 +167,8 @@ func roster(s *team.State) []Line {
 // WorksOn is what each member works on, by their names: the tasks that it has in progress; where there are none, what it says of itself.
 func WorksOn(s *team.State) map[string]string {
 	held := map[string][]string{}
-	for task := range s.Tasks() {
-		if task.Status == team.InProgress {
-			held[task.Owner] = append(held[task.Owner], task.ID+" "+task.Subject)
-		}
+	for task := range s.Underway() {
+		held[task.Owner] = append(held[task.Owner], task.ID+" "+task.Subject)
 	}
 	works := map[string]string{}
 	for _, m := range s.Members() {

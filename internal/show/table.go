@@ -12,8 +12,10 @@ import (
 	"cadre/internal/team"
 )
 
-// Table is rows of cells, aligned when written. The last column is never cut or padded. All rows have as many cells as the first.
+// Table is rows of cells, aligned when written. The last column is never padded. All rows have as many cells as the first, which is the head.
 type Table struct {
+	Width int // of the terminal: longer lines are cut; 0 for any
+
 	cells  []string
 	widths []int // one for each column
 }
@@ -41,6 +43,9 @@ func (t *Table) Row(cells ...string) {
 func (t *Table) Write(w io.Writer) error {
 	padding := strings.Repeat(" ", slices.Max(append(t.widths, 0))+2)
 	out := bufio.NewWriterSize(w, 64<<10)
+	if t.Width > 0 {
+		return t.cut(out, padding)
+	}
 	for i, cell := range t.cells {
 		column := i % len(t.widths)
 		out.WriteString(cell)
@@ -51,6 +56,49 @@ func (t *Table) Write(w io.Writer) error {
 		out.WriteString(padding[:t.widths[column]-utf8.RuneCountInString(cell)+2])
 	}
 	return out.Flush()
+}
+
+// cut writes the lines no wider than the terminal.
+func (t *Table) cut(out *bufio.Writer, padding string) error {
+	for row := range slices.Chunk(t.cells, len(t.widths)) {
+		var line strings.Builder
+		for column, cell := range row {
+			line.WriteString(cell)
+			if column < len(row)-1 {
+				line.WriteString(padding[:t.widths[column]-utf8.RuneCountInString(cell)+2])
+			}
+		}
+		out.WriteString(Cut(line.String(), t.Width))
+		out.WriteByte('\n')
+	}
+	return out.Flush()
+}
+
+// Compact leaves out the columns in which only the head says something.
+func (t *Table) Compact() {
+	var keep []int
+	for column := range t.widths {
+		for at := column + len(t.widths); at < len(t.cells); at += len(t.widths) {
+			if t.cells[at] != "" {
+				keep = append(keep, column)
+				break
+			}
+		}
+	}
+	if len(keep) == len(t.widths) || len(keep) == 0 {
+		return
+	}
+	var cells []string
+	for row := range slices.Chunk(t.cells, len(t.widths)) {
+		for _, column := range keep {
+			cells = append(cells, row[column])
+		}
+	}
+	widths := make([]int, len(keep))
+	for i, column := range keep {
+		widths[i] = t.widths[column]
+	}
+	t.cells, t.widths = cells, widths
 }
 
 // TaskState is a task's status with what is derived from it.

@@ -69,6 +69,37 @@ func (s *State) Underway() iter.Seq[Task] { return s.these(s.under) }
 // OutOfRetries yields the tasks that failed as often as they were to be tried, in the order of their ids.
 func (s *State) OutOfRetries() iter.Seq[Task] { return s.these(s.failed) }
 
+// Used yields the tasks for which anything was spent, in the order of their ids.
+func (s *State) Used() iter.Seq[Task] {
+	return func(yield func(Task) bool) {
+		for i := range s.tasks {
+			if t := &s.tasks[i]; t.Usage != (Usage{}) && t.Status != Deleted && !yield(s.show(t)) {
+				return
+			}
+		}
+	}
+}
+
+// Ready returns how many tasks could be claimed by somebody, and the first of them in the order in which they would be given out.
+func (s *State) Ready(most int) (n int, first []Task) {
+	for p := len(s.ready) - 1; p >= 0; p-- {
+		n += s.ready[p].count()
+		for i := range s.ready[p].all() {
+			if len(first) == most {
+				break
+			}
+			first = append(first, s.show(&s.tasks[i]))
+		}
+	}
+	return n, first
+}
+
+// Blocked returns how many tasks wait for other tasks.
+func (s *State) Blocked() int {
+	ready, _ := s.Ready(0)
+	return s.Count(Pending) - ready - s.failed.count()
+}
+
 func (s *State) these(tasks bitset) iter.Seq[Task] {
 	return func(yield func(Task) bool) {
 		for i := range tasks.all() {
