@@ -98,7 +98,10 @@ func (b *AnswerPlan) decide(d *decision) error {
 	m := &d.members[i]
 	switch {
 	case m.Plan.State != "submitted":
-		return d.alreadyAnswered("plan", b.Request)
+		if err := d.alreadyAnswered("plan", b.Request); err != nil {
+			return err
+		}
+		return refuse(Conflict, "the plan %s was %s already", b.Request, m.Plan.State) // so long ago that it is not remembered by whom
 	case !m.Status.Running():
 		return refuse(Finished, "%s has %s", m.Name, ended(m.Status))
 	case !b.Approved && strings.TrimSpace(b.Feedback) == "":
