@@ -31,6 +31,12 @@ func event(e team.Event, r *team.Record) string {
 		return fmt.Sprintf("team %s (%s) created, led by %s", e.Team.Name, e.Team.ID, e.Lead.Name)
 	case *team.TeamRestored:
 		return fmt.Sprintf("team %s (%s) restored from its checkpoint %d", e.Team.Name, e.Team.ID, e.Team.Restored.Seq)
+	case *team.TeamReleased:
+		return "team let go of" + prefixed(" on ", e.Machine)
+	case *team.TeamTakenBack:
+		return "team taken back"
+	case *team.WorkFound:
+		return "the work of task " + strings.Join(e.Tasks, ", ") + " is there now"
 	case *team.TeamStatusChanged:
 		return "team is " + string(e.Status) + tail(e.Reason) + tail(e.Report)
 	case *team.TeamCleanedUp:

@@ -94,7 +94,13 @@ func (d *decision) enter() error {
 		return err
 	}
 	if _, cleaning := d.Body.(*CleanUp); !cleaning {
+		_, releasing := d.Body.(*ReleaseTeam)
+		_, taking := d.Body.(*TakeBackTeam)
+		if err := d.team.CheckHere(); err != nil && !releasing && !taking {
+			return err
+		}
 		switch {
+		case (releasing || taking) && !d.team.CleanedUp: // also of a team that is over
 		case d.team.CleanedUp:
 			return refuse(Finished, "team %s was cleaned up", d.team.Name)
 		case d.team.Status == TeamComplete || d.team.Status == TeamAborted:

@@ -52,6 +52,7 @@ type Consolidation struct {
 	Only     []string // paths from the top of the work tree that are committed, and nothing else of it; none for all that is the team's
 	NoCommit bool     // the checks are all there is to it
 	Ended    bool     // the team was complete before, without a record
+	Without  []string // tasks whose missing work the team is completed without
 	Members  []string // whose worktrees were brought home
 	Parent   string   // that HEAD named when the tree was made
 	Tree     string   // "" when there is nothing to commit
@@ -144,6 +145,7 @@ func (n *Consolidation) fields(c *coder) {
 	c.strs("only", &n.Only)
 	c.bool("noCommit", &n.NoCommit)
 	c.bool("ended", &n.Ended)
+	c.strs("without", &n.Without)
 	c.strs("members", &n.Members)
 	c.str("parent", &n.Parent)
 	c.str("tree", &n.Tree)
@@ -165,6 +167,7 @@ func (e *ConsolidationBegan) fields(c *coder) {
 	c.strs("only", &e.Only)
 	c.bool("noCommit", &e.NoCommit)
 	c.bool("ended", &e.Ended)
+	c.strs("without", &e.Without)
 }
 
 func (e *WorktreesMerged) fields(c *coder) {
@@ -208,7 +211,7 @@ func (e *ConsolidationAbandoned) fields(c *coder) {
 }
 
 func (e *ConsolidationBegan) apply(s *State, r *Record) {
-	s.team.Consolidation = Consolidation{Attempt: e.Attempt, Step: Began, By: r.Actor, Message: e.Message, Include: e.Include, Only: e.Only, NoCommit: e.NoCommit, Ended: e.Ended, BeganAt: r.At}
+	s.team.Consolidation = Consolidation{Attempt: e.Attempt, Step: Began, By: r.Actor, Message: e.Message, Include: e.Include, Only: e.Only, NoCommit: e.NoCommit, Ended: e.Ended, Without: e.Without, BeganAt: r.At}
 }
 
 // attempt is the consolidation if it is that attempt, and open.

@@ -13,6 +13,7 @@ type Consolidate struct {
 	Include  []string // see [Consolidation]
 	Only     []string
 	NoCommit bool
+	Without  []string
 }
 
 func (b *Consolidate) decide(d *decision) error {
@@ -39,10 +40,13 @@ func (b *Consolidate) decide(d *decision) error {
 	if err := d.green(); err != nil {
 		return err
 	}
+	if err := d.hasWork(b.Without); err != nil {
+		return err
+	}
 	if t.Status != TeamConsolidating {
 		d.emit(&TeamStatusChanged{Status: TeamConsolidating})
 	}
-	d.emit(&ConsolidationBegan{Attempt: t.Consolidation.Attempt + 1, Message: b.Message, Include: b.Include, Only: b.Only, NoCommit: b.NoCommit, Ended: t.Status == TeamComplete})
+	d.emit(&ConsolidationBegan{Attempt: t.Consolidation.Attempt + 1, Message: b.Message, Include: b.Include, Only: b.Only, NoCommit: b.NoCommit, Ended: t.Status == TeamComplete, Without: b.Without})
 	return nil
 }
 

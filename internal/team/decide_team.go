@@ -155,6 +155,9 @@ func (b *SetStatus) decide(d *decision) error {
 		if name, agent := d.anyRunning(); name != "" && agent != External {
 			return refuse(NotReady, "%s still runs; shut it down first: cadre shutdown %s %s", name, d.team.Name, name)
 		}
+		if err := d.hasWork(nil); err != nil {
+			return err
+		}
 	}
 	if now == TeamConsolidating && b.Status == now && b.Report == "" {
 		return nil

@@ -31,7 +31,7 @@ var _ = []struct{}{
 	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](), kind[PlanSubmitted](), kind[PlanAnswered](),
 	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
 	kind[TaskCreated](), kind[TaskUpdated](), kind[TaskClaimed](), kind[TaskReleased](), kind[TaskFailed](), kind[TaskCompleted](), kind[TaskDeleted](),
-	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[TeamMoved](), kind[WorkSaved](), kind[MessagesLate](), kind[MessagesResent](), kind[MemberOffline](), kind[MemberOnline](), kind[BranchLeft](),
+	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[TeamMoved](), kind[WorkSaved](), kind[MessagesLate](), kind[MessagesResent](), kind[MemberOffline](), kind[MemberOnline](), kind[BranchLeft](), kind[TeamReleased](), kind[TeamTakenBack](), kind[WorkFound](),
 	kind[ConsolidationBegan](), kind[WorktreesMerged](), kind[WorkStaged](), kind[CheckPassed](), kind[CheckFailed](), kind[CommitMade](), kind[TeamConsolidated](), kind[ConsolidationAbandoned](),
 	kind[MessageSent](), kind[MessagesDelivered](), kind[MessagesRead](), kind[MessagesReturned](),
 }
@@ -94,6 +94,7 @@ type (
 		Only     []string
 		NoCommit bool
 		Ended    bool
+		Without  []string
 	}
 	// WorktreesMerged says that the work of these members is out of their worktrees and on their branches.
 	WorktreesMerged struct {

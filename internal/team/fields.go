@@ -63,6 +63,8 @@ func (t *Team) fields(c *coder) {
 	c.sub("base", t.Base.none(), &t.Base)
 	c.sub("consolidation", t.Consolidation.Attempt == 0, &t.Consolidation)
 	c.sub("restored", t.Restored == Restored{}, &t.Restored)
+	objects(c, "missing", &t.Missing)
+	c.sub("released", t.Released == Released{}, &t.Released)
 }
 
 func (r *Restored) fields(c *coder) {

@@ -152,6 +152,9 @@ type RestoreTeam struct {
 	Dir  string // where the members work from now on; "" for where they did
 
 	Checks []Check // that are to be what they are here, by their names
+
+	Base    *Base     // what the project is there, without the team's work; nil for what it was
+	Missing []Missing // what of the team's work is not there
 }
 
 func (b *RestoreTeam) decide(d *decision) error {
@@ -175,6 +178,16 @@ func (b *RestoreTeam) decide(d *decision) error {
 	if b.Dir != "" {
 		e.Team.Dir = b.Dir
 	}
+	if b.Base != nil {
+		if err := b.Base.check(); err != nil {
+			return err
+		}
+		e.Team.Base = *b.Base
+	}
+	if err := checkMissing(b.Missing); err != nil {
+		return err
+	}
+	e.Team.Missing, e.Team.Released = slices.Clone(b.Missing), Released{}
 	e.Team.Checks = slices.Clone(e.Team.Checks)
 	for _, c := range b.Checks {
 		i := slices.IndexFunc(e.Team.Checks, func(old Check) bool { return old.Name == c.Name })

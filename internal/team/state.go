@@ -197,7 +197,9 @@ type Team struct {
 	Checks        []Check // have to pass before its work is committed
 	Base          Base    // what the project was when it was created
 	Consolidation Consolidation
-	Restored      Restored // where the history before this journal's is
+	Restored      Restored  // where the history before this journal's is
+	Missing       []Missing // see [State.Missing]
+	Released      Released
 }
 
 // Restored says on which checkpoint a journal was founded, because the one before it was lost. It is zero for a team's first journal.

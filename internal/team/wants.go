@@ -42,7 +42,7 @@ type Want struct {
 // Wants returns what should be true at that time, always in the same order, and the time at which more may be due though nothing happens; 0 for never.
 // A session that runs although nothing wants it is to be ended.
 func (s *State) Wants(now Time) (wants []Want, next Time) {
-	if !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted {
+	if !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted || s.team.Released != (Released{}) {
 		return nil, 0
 	}
 	due := func(at Time) bool {
@@ -114,7 +114,7 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 // Overdue returns the commands that end what nobody ended in time and no host sees to: requests whose deadline has passed, and
 // members without a session that were to shut down by now.
 func (s *State) Overdue(now Time) (due []Body) {
-	if !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted {
+	if !s.Exists() || s.team.Status == TeamComplete || s.team.Status == TeamAborted || s.team.Released != (Released{}) {
 		return nil
 	}
 	for _, p := range s.permissions {

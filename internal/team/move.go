@@ -1,0 +1,182 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Missing is work of a task that a restored team calls completed, and that is not where it should be.
+type Missing struct {
+	Task   string
+	What   string // what is missing and how it gets there, for people
+	Commit string // that has it; "" where none is known
+	Branch string // should have the commit; "" for what is checked out
+	Path   string // of a file that should be there, from the top of the work tree; "" where all of the commit is missing
+	Object string // that the file should be, as git names it; "" where there should be none
+}
+
+// Released says that the machine which had the team let go of it: it continues elsewhere. It is zero while this copy of the team is the one that counts.
+type Released struct {
+	Machine string
+	At      Time
+}
+
+// The events of a team that moves from one machine to another.
+type (
+	// TeamReleased says that this machine let go of the team.
+	TeamReleased struct{ Machine string }
+	// TeamTakenBack says that the team continues here, though this machine had let go of it.
+	TeamTakenBack struct{}
+	// WorkFound says that the work of these tasks, which was missing, is there.
+	WorkFound struct{ Tasks []string }
+)
+
+func (*TeamReleased) Kind() string  { return "team_released" }
+func (*TeamTakenBack) Kind() string { return "team_taken_back" }
+func (*WorkFound) Kind() string     { return "work_found" }
+
+func (e *TeamReleased) fields(c *coder) { c.str("machine", &e.Machine) }
+func (e *TeamTakenBack) fields(*coder)  {}
+func (e *WorkFound) fields(c *coder)    { c.strs("tasks", &e.Tasks) }
+
+func (r *Released) fields(c *coder) {
+	c.str("machine", &r.Machine)
+	c.int("at", (*int64)(&r.At))
+}
+
+func (m *Missing) fields(c *coder) {
+	c.str("task", &m.Task)
+	c.str("what", &m.What)
+	c.str("commit", &m.Commit)
+	c.str("branch", &m.Branch)
+	c.str("path", &m.Path)
+	c.str("object", &m.Object)
+}
+
+func (e *TeamReleased) apply(s *State, r *Record) { s.team.Released = Released{e.Machine, r.At} }
+func (*TeamTakenBack) apply(s *State, _ *Record)  { s.team.Released = Released{} }
+
+func (e *WorkFound) apply(s *State, _ *Record) {
+	s.team.Missing = slices.DeleteFunc(slices.Clone(s.team.Missing), func(m Missing) bool { return slices.Contains(e.Tasks, m.Task) })
+}
+
+// CheckHere refuses a team that this machine let go of.
+func (t *Team) CheckHere() error {
+	if t.Released == (Released{}) {
+		return nil
+	}
+	return refuse(Denied, "this machine let go of team %s, so that it continues elsewhere. To see what became of it: cadre pull %s; to take it back, where it runs nowhere else: cadre resume %s --take-back", t.Name, t.Name, t.Name)
+}
+
+// ReleaseTeam lets go of the team, so that another machine can continue it. Its sessions end as when their host dies: each resumes there, with its tasks.
+type ReleaseTeam struct{ Machine string }
+
+func (b *ReleaseTeam) decide(d *decision) error {
+	t := &d.team
+	switch {
+	case d.Actor != User:
+		return refuse(Denied, "only the user lets go of a team")
+	case t.Released != (Released{}):
+		return nil
+	case t.Consolidation.Open():
+		return refuse(NotReady, "the consolidation of team %s is under way; cadre consolidate %s brings it to its end", t.Name, t.Name)
+	case t.LeadSession != "" && t.LeadSession != User:
+		return refuse(NotReady, "session %s leads team %s; end it first, or take the lead: cadre resume %s --take-over", brief(t.LeadSession), t.Name, t.Name)
+	}
+	if err := limit(text{"name of the machine", b.Machine, MaxSubject}); err != nil {
+		return err
+	}
+	for i := range d.members {
+		if m := &d.members[i]; m.Host != "" && m.Status.Running() {
+			d.detach(m, "the team moves to another machine")
+		}
+	}
+	d.emit(&TeamReleased{Machine: b.Machine})
+	return nil
+}
+
+// TakeBackTeam continues a team here that this machine had let go of.
+type TakeBackTeam struct{}
+
+func (b *TakeBackTeam) decide(d *decision) error {
+	if d.Actor != User {
+		return refuse(Denied, "only the user takes a team back")
+	}
+	if d.team.Released != (Released{}) {
+		d.emit(&TeamTakenBack{})
+	}
+	return nil
+}
+
+// ReportFound says that the work of these tasks is where it should be.
+type ReportFound struct{ Tasks []string }
+
+func (b *ReportFound) decide(d *decision) error {
+	if d.Actor != User && !d.isHost() {
+		return refuse(Denied, "whether work is there is found out by looking, and is not a member's to say")
+	}
+	var found []string
+	for _, m := range d.team.Missing {
+		if slices.Contains(b.Tasks, m.Task) && !slices.Contains(found, m.Task) {
+			found = append(found, m.Task)
+		}
+	}
+	if len(found) > 0 {
+		d.emit(&WorkFound{Tasks: found})
+	}
+	return nil
+}
+
+// Missing returns the work that completed tasks should have and have not, in the order of the tasks.
+func (s *State) Missing() []Missing {
+	var all []Missing
+	for _, m := range s.team.Missing {
+		if t := s.task(m.Task); t != nil && t.Status == Completed {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// hasWork refuses to complete a team that misses work of completed tasks, but for those that it is to be completed without.
+func (d *decision) hasWork(without []string) error {
+	for _, id := range without {
+		if d.task(id) == nil {
+			return d.noTask(id)
+		}
+	}
+	var reasons, flags []string
+	for _, m := range d.State.Missing() {
+		if slices.Contains(without, m.Task) {
+			continue
+		}
+		if flag := "--without " + m.Task; !slices.Contains(flags, flag) {
+			flags = append(flags, flag)
+		}
+		if len(reasons) < mostReasons {
+			reasons = append(reasons, fmt.Sprintf("task %s: %s", m.Task, m.What))
+		}
+	}
+	if len(flags) == 0 {
+		return nil
+	}
+	return refuse(NotReady, "work of completed tasks is missing here: %s. When it is there: cadre resume %s; to complete the team without it: cadre consolidate %s %s",
+		strings.Join(reasons, "; "), d.team.Name, d.team.Name, strings.Join(flags, " "))
+}
+
+// MaxMissing is how much missing work a team may list.
+const MaxMissing = 10_000
+
+func checkMissing(all []Missing) error {
+	if len(all) > MaxMissing {
+		return refuse(TooLarge, "%d pieces of work are missing, of at most %d", len(all), MaxMissing)
+	}
+	for _, m := range all {
+		if err := limit(text{"task", m.Task, MaxSubject}, text{"missing work", m.What, MaxSubject}, text{"commit", m.Commit, MaxSubject}, text{"branch", m.Branch, MaxSubject},
+			text{"path", m.Path, MaxSubject}, text{"object", m.Object, MaxSubject}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
