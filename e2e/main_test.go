@@ -64,7 +64,7 @@ func withProgram(run func() int) (int, error) {
 		return 0, fmt.Errorf("build the program: %w", err)
 	}
 	// What the tests start must not mistake the surroundings of the test run for its own.
-	for _, name := range []string{"CADRE_TEAM", "CADRE_MEMBER_NAME", "CADRE_HOME", "CLAUDE_CONFIG_DIR"} {
+	for _, name := range []string{"CADRE_TEAM", "CADRE_MEMBER_NAME", "CADRE_SESSION_HOME", "CADRE_HOME", "CLAUDE_CONFIG_DIR"} {
 		os.Unsetenv(name)
 	}
 	return run(), nil

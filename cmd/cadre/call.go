@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/access"
+	"cadre/internal/agent"
 	"cadre/internal/desk"
 	"cadre/internal/team"
 )
@@ -53,7 +55,7 @@ func (a *app) act(c *cobra.Command, name string, body team.Body, see func(d *des
 		return err
 	}
 	defer d.Close()
-	receipt, err := d.Do(ctx, team.Command{Actor: a.caller(c, name), Body: body})
+	receipt, err := d.Do(ctx, team.Command{Actor: a.actor, Body: body})
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,10 @@ func (a *app) split(c *cobra.Command, args []string, needed int) (name string, r
 
 // theTeam is the team that is meant when none is named.
 func (a *app) theTeam(ctx context.Context) (string, error) {
-	if name := os.Getenv("CADRE_TEAM"); name != "" {
+	if name := os.Getenv(agent.TeamVariable); name != "" {
+		return name, nil
+	}
+	if name := a.who.Team(); name != "" {
 		return name, nil
 	}
 	names, err := a.home.Names()
@@ -115,41 +120,23 @@ func named(c *cobra.Command) (flag, member string) {
 	return "", ""
 }
 
-// caller is who calls a command on that team.
-func (a *app) caller(c *cobra.Command, name string) string {
-	_, member := named(c)
-	return a.actor(name, member)
-}
-
-// actor is who acts on the team: the one who is named, the member in whose session cadre was called, or the user.
-func (a *app) actor(name, as string) string {
-	switch {
-	case as != "":
-		return as
-	case os.Getenv("CADRE_MEMBER_NAME") != "" && os.Getenv("CADRE_TEAM") == name:
-		return os.Getenv("CADRE_MEMBER_NAME")
+// admit passes the command through the gate: who calls decides whether the command runs, and which teams it reaches.
+func (a *app) admit(c *cobra.Command) (err error) {
+	path := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), c.Root().Name()), " ")
+	rule := access.RuleOf(path, c.Flags().Changed)
+	if rule == access.Anyone {
+		return nil // who calls need not be known
 	}
-	return team.User
-}
-
-// asItself refuses that a member's session acts as somebody else. It keeps an agent to its place; it is no wall between processes of one user.
-func asItself(c *cobra.Command) error {
-	flag, as := named(c)
-	member := os.Getenv("CADRE_MEMBER_NAME")
-	if member == "" || flag == "" || as == member {
-		return nil
+	if a.who, err = access.Who(a.home); err != nil {
+		return err
 	}
-	return &team.Error{Code: team.Denied, Text: fmt.Sprintf("this is the session of %s, which acts as itself; leave --%s %s away, or ask for it with a message", member, flag, as)}
-}
-
-// teammateOf is the team in whose teammate's session cadre was called; "" outside of any, and in its lead's.
-func (a *app) teammateOf(ctx context.Context) string {
-	name, member := os.Getenv("CADRE_TEAM"), os.Getenv("CADRE_MEMBER_NAME")
-	if name == "" || member == "" {
-		return ""
+	if err := a.who.Command(path, c.Flags().Changed); err != nil {
+		return err
 	}
-	if t, err := a.glance(ctx, name); err == nil && t.Lead == member {
-		return ""
+	a.home = a.who.Scoped(a.home)
+	if rule != access.Reads {
+		flag, member := named(c)
+		a.actor, err = a.who.Actor("--"+flag, member)
 	}
-	return name
+	return err
 }

@@ -41,7 +41,7 @@ unfinished, and has a team go on that was only marked for its end (cadre shutdow
 
 Exit status 0: the team is complete. 1: not now: somebody works, a check failed, a file is in the way. 2: it will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
-		o.Actor = a.caller(c, name)
+		o.Actor = a.actor
 		for _, flag := range []string{"message", "include", "only", "no-commit"} {
 			o.Anew = o.Anew || c.Flags().Changed(flag)
 		}

@@ -103,6 +103,9 @@ func (a *app) inboxCommand() *cobra.Command {
 }
 
 func (a *app) inbox(ctx context.Context, d *desk.Desk, name string, peek, again bool) error {
+	if a.actor != team.User && a.actor != name {
+		return &team.Error{Code: team.Denied, Text: fmt.Sprintf("the mail of %s is its own, and this is the session of %s; read yours: cadre inbox %s %s", name, a.actor, d.Team().Name, a.actor)}
+	}
 	var m team.Member
 	var known bool
 	mail := []team.Message{}
@@ -127,7 +130,7 @@ func (a *app) inbox(ctx context.Context, d *desk.Desk, name string, peek, again 
 	if peek {
 		return a.printMail(mail)
 	}
-	receipt, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.ReceiveMessages{Member: name}})
+	receipt, err := d.Do(ctx, team.Command{Actor: a.actor, Body: &team.ReceiveMessages{Member: name}})
 	if err != nil {
 		return err
 	}
@@ -141,7 +144,7 @@ func (a *app) inbox(ctx context.Context, d *desk.Desk, name string, peek, again 
 		return err
 	}
 	through := mail[len(mail)-1].Seq
-	_, err = d.Do(ctx, team.Command{Actor: team.User, Body: &team.MarkRead{Member: name, Through: through}})
+	_, err = d.Do(ctx, team.Command{Actor: a.actor, Body: &team.MarkRead{Member: name, Through: through}})
 	return err
 }
 

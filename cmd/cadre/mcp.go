@@ -81,7 +81,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 	}
 	defer d.Close()
 	if as == "" {
-		as = a.actor(name, "")
+		as = a.actor
 	}
 	if as == team.User {
 		as = d.Team().Lead
@@ -197,7 +197,7 @@ func (a *app) found(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	body := &team.CreateTeam{TeamID: name + "-" + strings.ToLower(desk.NewID()), Name: name, Dir: dir, Lead: team.DefaultLead, TeammateOf: a.teammateOf(ctx),
+	body := &team.CreateTeam{TeamID: name + "-" + strings.ToLower(desk.NewID()), Name: name, Dir: dir, Lead: team.DefaultLead,
 		Base: consolidate.Look(ctx, dir, a.home.Root, a.home.Claude)}
 	err = a.home.Create(name, []team.Command{{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: body}})
 	if team.CodeOf(err) == team.Taken { // somebody was faster

@@ -94,7 +94,7 @@ func (a *app) abortCommand() *cobra.Command {
 		defer d.Close()
 		was := d.Team().Consolidation
 		if d.Team().Status != team.TeamAborted {
-			if _, err := d.Do(ctx, team.Command{Actor: a.caller(c, name), Body: &team.SetStatus{Status: team.TeamAborted, Reason: reason}}); err != nil {
+			if _, err := d.Do(ctx, team.Command{Actor: a.actor, Body: &team.SetStatus{Status: team.TeamAborted, Reason: reason}}); err != nil {
 				return err
 			}
 		}
@@ -132,7 +132,7 @@ func (a *app) reassignCommand() *cobra.Command {
 		Use: "reassign [TEAM] TASK NAME", Short: "Give a task to another member, with what was done of it",
 		Long: "Give a task to another member. What the present owner has changed where it works, and said last, goes with it. A task that a\nliving member works on is taken from it only with --force.",
 	}, func(c *cobra.Command, name string, args []string) error {
-		return a.reassign(c.Context(), name, args[0], args[1], a.caller(c, name), force)
+		return a.reassign(c.Context(), name, args[0], args[1], a.actor, force)
 	})
 	c.Flags().BoolVar(&force, "force", false, "also from a member that lives and works on it")
 	actsAs(c)
@@ -245,7 +245,7 @@ func (a *app) factsCommand() *cobra.Command {
 			if facts, err = resume.Facts(ctx, d.Team().Dir, facts); err != nil {
 				return err
 			}
-			if _, err := d.Do(ctx, team.Command{Actor: a.caller(c, name), Body: &team.RecordFacts{Facts: facts}}); err != nil {
+			if _, err := d.Do(ctx, team.Command{Actor: a.actor, Body: &team.RecordFacts{Facts: facts}}); err != nil {
 				return err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/access"
 	"cadre/internal/claudefs"
 	"cadre/internal/desk"
 	"cadre/internal/home"
@@ -26,9 +27,13 @@ const lockWait = 30 * time.Second
 // app is what the commands share.
 type app struct {
 	home home.Home
-	out  output
-	err  output
-	json bool
+	who  access.Caller // who calls; home is scoped to it
+	// actor acts with the command: whom its flags name, the member in whose session cadre was called, or the user. A command that
+	// only reads has none.
+	actor string
+	out   output
+	err   output
+	json  bool
 }
 
 func newApp() *app { return &app{out: standardOutput(), err: standardError()} }
@@ -68,7 +73,7 @@ func (a *app) root() *cobra.Command {
 			if a.home, err = home.Find(); err != nil {
 				return err
 			}
-			return asItself(c)
+			return a.admit(c)
 		},
 	}
 	root.SetOut(a.out)
@@ -149,10 +154,14 @@ func (a *app) projection(dir string) *claudefs.Projector {
 	return &claudefs.Projector{Claude: a.home.Claude, Mark: filepath.Join(dir, claudefs.MarkFile)}
 }
 
-// hooks runs the hooks of settings files. procs starts them; nil for a register made when one is needed.
-func (a *app) hooks(procs *proc.Register) desk.Hooks {
+// hooks runs the hooks of settings files. procs returns the register that starts them: a host's, in which they are marked as the
+// user's. Where it is nil, or returns nil, one is made for each event.
+func (a *app) hooks(procs func() *proc.Register) desk.Hooks {
 	return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
-		children := procs
+		var children *proc.Register
+		if procs != nil {
+			children = procs()
+		}
 		if children == nil {
 			var err error
 			if children, err = proc.Open(""); err != nil {

@@ -49,9 +49,6 @@ With --json every record is printed as it happens, one a line, and the result la
 			o := a.runOptions()
 			o.Report = report
 			var err error
-			if t := a.teammateOf(c.Context()); t != "" {
-				return &team.Error{Code: team.Denied, Text: fmt.Sprintf("%s is a teammate of team %s, and a teammate cannot create a team; ask the lead with a message", a.actor(t, ""), t)}
-			}
 			if o.Dir, err = workDir(dir); err != nil {
 				return err
 			}
@@ -95,7 +92,7 @@ With --json every record is printed as it happens, one a line, and the result la
 
 // runOptions are what every run has.
 func (a *app) runOptions() run.Options {
-	return run.Options{Home: a.home, Log: a.note, Hooks: a.hooks(nil), Project: a.projector, Agent: agents().Agent, Relay: agents().Relay(), Role: a.role, Checkpoints: true}
+	return run.Options{Home: a.home, Log: a.note, Hooks: a.hooks, Project: a.projector, Agent: agents().Agent, Relay: agents().Relay(), Role: a.role, Checkpoints: true}
 }
 
 // maxTeamFile is the most that is read of a team file, in bytes: more than ten thousand tasks take.

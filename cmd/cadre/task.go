@@ -266,7 +266,7 @@ func (a *app) taskClaim() *cobra.Command {
 			if !next {
 				body.Task = args[0]
 			}
-			if a.caller(c, name) == team.User {
+			if a.actor == team.User {
 				return usage{fmt.Errorf("say for whom, with --as NAME")}
 			}
 			return a.act(c, name, &body, func(d *desk.Desk, r *team.Record) error {

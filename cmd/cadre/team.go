@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/access"
 	"cadre/internal/agent/drivers"
 	"cadre/internal/consolidate"
 	"cadre/internal/coord"
@@ -51,11 +52,7 @@ func (a *app) createCommand() *cobra.Command {
 			}
 			body.Base = consolidate.Look(c.Context(), body.Dir, a.home.Root, a.home.Claude)
 			body.TeamID = args[0] + "-" + strings.ToLower(desk.NewID())
-			actor := team.User
-			if body.TeammateOf = a.teammateOf(c.Context()); body.TeammateOf != "" {
-				actor = a.actor(body.TeammateOf, "")
-			}
-			if err := a.home.Create(body.Name, []team.Command{{ID: desk.NewID(), Actor: actor, At: desk.Now(), Body: &body}}); err != nil {
+			if err := a.home.Create(body.Name, []team.Command{{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: &body}}); err != nil {
 				return err
 			}
 			d, _, err := a.open(c.Context(), body.Name, true)
@@ -134,6 +131,9 @@ func (a *app) spawnCommand() *cobra.Command {
 		if err := knownAgent(body.Agent); err != nil {
 			return err
 		}
+		if err := a.spawns(c.Context(), name, body.Agent); err != nil {
+			return err
+		}
 		body.Name = args[0]
 		if body.Isolation == team.Worktree {
 			t, err := a.glance(c.Context(), name)
@@ -171,6 +171,19 @@ func (a *app) spawnCommand() *cobra.Command {
 	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may write nothing before the lead approved its plan")
 	actsAs(c)
 	return c
+}
+
+// spawns refuses an agent that whoever calls may not choose for a teammate.
+func (a *app) spawns(ctx context.Context, name, agent string) error {
+	if a.who.IsUser() {
+		return nil
+	}
+	d, _, err := a.open(ctx, name, false)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return a.who.Spawns(agent, drivers.Offers(leadAgent(d)))
 }
 
 // isolates says why no member can have a worktree of its own in that directory.
@@ -227,7 +240,7 @@ func startHost(name, dir string) error {
 	}
 	defer log.Close()
 	c := exec.Command(self, "host", name)
-	c.Env = proc.Unmarked(os.Environ()) // also when a session of ours asked for it
+	c.Env = access.Unnamed(proc.Unmarked(os.Environ())) // also when a session of ours asked for it
 	c.Stdout, c.Stderr = log, log
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := c.Start(); err != nil {
@@ -254,7 +267,7 @@ func (a *app) hostCommand() *cobra.Command {
 			j.Close()
 			return err
 		}
-		d, err := desk.Open(ctx, j, desk.Options{Log: a.note, Hooks: a.hooks(procs), Project: a.projector(dir)})
+		d, err := desk.Open(ctx, j, desk.Options{Log: a.note, Hooks: a.hooks(func() *proc.Register { return procs }), Project: a.projector(dir)})
 		if err != nil {
 			procs.Close(ctx)
 			return err
@@ -303,7 +316,7 @@ func (a *app) shutdownCommand() *cobra.Command {
 				return err
 			}
 			defer d.Close()
-			_, err = d.Do(ctx, team.Command{Actor: a.caller(c, name), Body: &team.RequestShutdown{Member: args[0], Reason: reason, Deadline: desk.Now() + team.Time(deadline.Milliseconds())}})
+			_, err = d.Do(ctx, team.Command{Actor: a.actor, Body: &team.RequestShutdown{Member: args[0], Reason: reason, Deadline: desk.Now() + team.Time(deadline.Milliseconds())}})
 			if err != nil && team.CodeOf(err) != team.Conflict { // asked before: wait with the one who asked
 				return err
 			}
@@ -400,7 +413,7 @@ func (a *app) cleanup(ctx context.Context, name string, force bool) error {
 		return err
 	}
 	t := d.Team()
-	_, err = d.Do(ctx, team.Command{Actor: a.actor(name, ""), Body: &team.CleanUp{Force: force}})
+	_, err = d.Do(ctx, team.Command{Actor: a.actor, Body: &team.CleanUp{Force: force}})
 	if err := d.Close(); err != nil {
 		a.note(err.Error())
 	}

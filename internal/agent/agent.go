@@ -57,6 +57,7 @@ type Probe struct {
 type Spec struct {
 	TeamID       string
 	Team         string
+	Home         string // folder of the program's that the team is in
 	Member       string
 	Incarnation  int64
 	Lead         string
@@ -82,6 +83,20 @@ type Spec struct {
 	// session with it, at what was said to the agent and at the results of its tools.
 	Carries func(text string) []int64
 	Procs   *proc.Register // starts its processes, so that none outlives its host
+}
+
+// The variables that name the member in whose session a process runs.
+const (
+	TeamVariable   = "CADRE_TEAM"
+	MemberVariable = "CADRE_MEMBER_NAME"
+	HomeVariable   = "CADRE_SESSION_HOME" // in which the two hold; without it they hold in each
+	HookVariable   = "CADRE_HOOK_EVENT"   // set in hooks, in which the others say whom the event is about
+)
+
+// Identity is the part of a session's environment that names its member. It belongs behind everything else, so that nothing
+// there contradicts it.
+func (s Spec) Identity() []string {
+	return []string{TeamVariable + "=" + s.Team, "CADRE_TEAM_ID=" + s.TeamID, MemberVariable + "=" + s.Member, HomeVariable + "=" + s.Home, HookVariable + "="}
 }
 
 // Access is what a session may do by itself.

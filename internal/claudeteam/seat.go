@@ -78,7 +78,7 @@ func (s *Seat) sit(ctx context.Context) error {
 	for until := time.Now().Add(standUp); ; {
 		_, err := proc.EndStrays(ctx, s.processes()) // which waits for a moment itself
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			s.Procs, err = proc.Open(s.processes())
+			s.Procs, err = proc.OpenListed(s.processes(), proc.Listing{Folder: s.list()})
 		}
 		switch {
 		case !errors.Is(err, proc.ErrHeld):
@@ -87,6 +87,12 @@ func (s *Seat) sit(ctx context.Context) error {
 			return &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a %s on team %s already; take another name", s.name, filepath.Base(filepath.Dir(s.dir)))}
 		}
 	}
+}
+
+// list is where hosts are listed, among the teams of the home whose seats these are. The team is none of those.
+func (s *Seat) list() string {
+	seats := filepath.Dir(filepath.Dir(s.dir))
+	return filepath.Join(filepath.Dir(seats), "teams", proc.ListFolder)
 }
 
 func (s *Seat) processes() string { return filepath.Join(s.dir, "processes") }

@@ -194,7 +194,9 @@ func (w *work) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.procs, err = proc.Open(host); err != nil {
+	// It is listed because this process may be a host of sessions, too: then its checks are the user's by their records.
+	list := proc.Listing{Folder: filepath.Join(filepath.Dir(w.Dir), proc.ListFolder), Team: filepath.Base(w.Dir)}
+	if w.procs, err = proc.OpenListed(host, list); err != nil {
 		return err
 	}
 	if err := w.Desk.Refresh(ctx); err != nil {

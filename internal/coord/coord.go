@@ -73,9 +73,14 @@ const (
 	giveBack = 10 * time.Second
 )
 
-// Enroll makes the folder of a new host with that id, and its register of children.
+// home is the folder of the program's that the team is in.
+func (h *Host) home() string { return filepath.Dir(filepath.Dir(filepath.Dir(h.Hosts))) }
+
+// Enroll makes the folder of a new host with that id, and its register of children. The host is in the list beside the team's
+// folder, so what its sessions start knows that it runs below it.
 func Enroll(hosts, id string) (*proc.Register, error) {
-	return proc.Open(filepath.Join(hosts, id))
+	dir := filepath.Dir(hosts)
+	return proc.OpenListed(filepath.Join(hosts, id), proc.Listing{Folder: filepath.Join(filepath.Dir(dir), proc.ListFolder), Team: filepath.Base(dir)})
 }
 
 // Hosted reports whether a living host is enrolled in the folder of hosts.

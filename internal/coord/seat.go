@@ -192,9 +192,10 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 	var spec agent.Spec
 	s.host.Desk.View(func(st *team.State) {
 		t = st.Team()
-		spec = agent.Spec{TeamID: t.ID, Team: t.Name, Member: m.Name, Incarnation: m.Incarnation, Lead: t.Lead, Role: m.Role, Prompt: m.Prompt,
+		spec = agent.Spec{TeamID: t.ID, Team: t.Name, Home: s.host.home(), Member: m.Name, Incarnation: m.Incarnation, Lead: t.Lead, Role: m.Role, Prompt: m.Prompt,
 			Instructions: briefing.Instructions(st, m.Name), Model: m.Model, Program: m.Program, Args: m.Args, Resume: m.Session, Dir: t.Dir, Scratch: scratch,
-			Env: append(append([]string{}, s.host.Env...), m.Env...), Access: s.access(st), Procs: s.host.Procs}
+			Access: s.access(st), Procs: s.host.Procs}
+		spec.Env = slices.Concat(s.host.Env, m.Env, spec.Identity())
 	})
 	spec.Gate = func(tool, _ string) (err error) {
 		s.host.Desk.View(func(st *team.State) { err = st.Gate(m.Name, tool) })

@@ -32,6 +32,7 @@ import (
 	"cadre/internal/durable"
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
+	"cadre/internal/proc"
 	"cadre/internal/team"
 )
 
@@ -39,6 +40,20 @@ import (
 type Home struct {
 	Root   string // ours: $CADRE_HOME, else ~/.cadre
 	Claude string // Claude Code's: $CLAUDE_CONFIG_DIR, else ~/.claude
+	Scope  Scope  // what the caller may reach of it; nil for everything
+}
+
+// Scope restricts what of a home its caller reaches. Each method returns the refusal, or nil.
+type Scope interface {
+	Reach(team string) error  // open the team of that name, or the finished one with that id
+	Create(team string) error // make a team of that name
+}
+
+func (h Home) reach(name string) error {
+	if h.Scope == nil {
+		return nil
+	}
+	return h.Scope.Reach(name)
 }
 
 // Find returns the home of the user, from the environment.
@@ -70,6 +85,10 @@ func (h Home) Observation(name string) string { return filepath.Join(h.Root, "ob
 // Seats is the folder of those who sit in teams that Claude Code runs.
 func (h Home) Seats() string { return filepath.Join(h.Root, "seats") }
 
+// Running is the list of the hosts that run sessions of the home's teams. It lies among the teams, so whoever reaches those by
+// another path finds the same list.
+func (h Home) Running() string { return filepath.Join(h.teams(), proc.ListFolder) }
+
 // Trust is the file that says which projects' hooks may run.
 func (h Home) Trust() string { return filepath.Join(h.Root, "trust.json") }
 
@@ -79,8 +98,13 @@ func (h Home) Folder(name string) (string, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return "", err
 	}
+	if err := h.reach(name); err != nil {
+		return "", err
+	}
 	for _, dir := range []string{filepath.Join(h.teams(), name), filepath.Join(h.Root, "archive", name)} {
-		if _, err := os.Stat(dir); err == nil {
+		if info, err := os.Lstat(dir); err == nil && info.Mode().Type() == fs.ModeSymlink {
+			return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is a link, and a team is in a folder of its own home; to use the team where it is, set CADRE_HOME", dir)}
+		} else if err == nil {
 			return dir, nil
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return "", err
@@ -96,7 +120,7 @@ func (h Home) Folder(name string) (string, error) {
 	return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s; there are: %s", name, strings.Join(there, ", "))}
 }
 
-// Names returns the names of the teams, in order.
+// Names returns the names of the teams that are in reach, in order.
 func (h Home) Names() ([]string, error) {
 	entries, err := os.ReadDir(h.teams())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +128,7 @@ func (h Home) Names() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.IsDir() && team.ValidName(e.Name()) {
+		if e.IsDir() && team.ValidName(e.Name()) && h.reach(e.Name()) == nil {
 			names = append(names, e.Name())
 		}
 	}
@@ -179,6 +203,11 @@ func (h Home) Create(name string, commands []team.Command) error {
 func (h Home) Found(name, id string, records [][]byte) error {
 	if err := team.CheckName("team", name); err != nil {
 		return err
+	}
+	if h.Scope != nil {
+		if err := h.Scope.Create(name); err != nil {
+			return err
+		}
 	}
 	if err := makeFolder(h.teams()); err != nil {
 		return err

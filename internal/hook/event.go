@@ -90,7 +90,7 @@ func list(ids []string) *[]string {
 }
 
 // environment is the host's, with the event in it. CLAUDE_PROJECT_DIR is there because scripts written for Claude Code
-// find themselves by it.
+// find themselves by it. CADRE_MEMBER_NAME is the name that CADRE_EVENT_MEMBER had before; it goes with the next version.
 func (e *Event) environment(dir string) []string {
 	env := os.Environ()
 	set := func(name, value string) { env = append(env, name+"="+fit(value)) }
@@ -100,6 +100,7 @@ func (e *Event) environment(dir string) []string {
 	set("CADRE_TEAM_ID", e.TeamID)
 	set("CADRE_TEAM_NAME", e.TeamName)
 	set("CADRE_MEMBER_ID", e.MemberID)
+	set("CADRE_EVENT_MEMBER", e.Member)
 	set("CADRE_MEMBER_NAME", e.Member)
 	if !e.aboutTask() {
 		set("CADRE_COMPLETED_TASKS", strings.Join(e.CompletedTasks, ","))

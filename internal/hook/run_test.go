@@ -114,15 +114,15 @@ func TestWhatACommandGets(t *testing.T) {
 	}{
 		{idle, `{"session_id":"s","cwd":"DIR","hook_event_name":"TeammateIdle","teammate_name":"alice","team_name":"blue","team_id":"t-1","member_id":"m-2",
 			"completed_task_ids":["1","4"],"remaining_tasks":3,"idle_since":"2026-01-02T03:04:05Z"}`,
-			"CADRE_COMPLETED_TASKS=1,4 CADRE_HOOK_EVENT=TeammateIdle CADRE_MEMBER_ID=m-2 CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_REMAINING_TASKS=3 CADRE_TEAM_ID=t-1 CADRE_TEAM_NAME=blue"},
+			"CADRE_COMPLETED_TASKS=1,4 CADRE_EVENT_MEMBER=alice CADRE_HOOK_EVENT=TeammateIdle CADRE_MEMBER_ID=m-2 CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_REMAINING_TASKS=3 CADRE_TEAM_ID=t-1 CADRE_TEAM_NAME=blue"},
 		{Event{Name: TeammateIdle}, `{"cwd":"DIR","hook_event_name":"TeammateIdle","completed_task_ids":[],"remaining_tasks":0}`,
-			"CADRE_COMPLETED_TASKS= CADRE_HOOK_EVENT=TeammateIdle CADRE_MEMBER_ID= CADRE_MEMBER_NAME= CADRE_PROJECT_DIR=DIR CADRE_REMAINING_TASKS=0 CADRE_TEAM_ID= CADRE_TEAM_NAME="},
+			"CADRE_COMPLETED_TASKS= CADRE_EVENT_MEMBER= CADRE_HOOK_EVENT=TeammateIdle CADRE_MEMBER_ID= CADRE_MEMBER_NAME= CADRE_PROJECT_DIR=DIR CADRE_REMAINING_TASKS=0 CADRE_TEAM_ID= CADRE_TEAM_NAME="},
 		{created, `{"cwd":"DIR","hook_event_name":"TaskCreated","teammate_name":"alice","team_name":"blue","task_id":"7","task_subject":"build\u0000 it","task_description":"two\nlines",
 			"team_id":"t-1","member_id":"m-2","dependent_task_ids":["8","9"]}`,
-			"CADRE_DEPENDENT_TASKS=8,9 CADRE_HOOK_EVENT=TaskCreated CADRE_MEMBER_ID=m-2 CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_TASK_ID=7 CADRE_TASK_TITLE=build it CADRE_TEAM_ID=t-1 CADRE_TEAM_NAME=blue"},
+			"CADRE_DEPENDENT_TASKS=8,9 CADRE_EVENT_MEMBER=alice CADRE_HOOK_EVENT=TaskCreated CADRE_MEMBER_ID=m-2 CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_TASK_ID=7 CADRE_TASK_TITLE=build it CADRE_TEAM_ID=t-1 CADRE_TEAM_NAME=blue"},
 		{completed, `{"cwd":"DIR","hook_event_name":"TaskCompleted","teammate_name":"alice","team_name":"blue","task_id":"7","task_subject":"build\u0000 it","task_description":"two\nlines",
 			"team_id":"t-1","member_id":"m-2","dependent_task_ids":["8","9"],"duration_ms":1500}`,
-			"CADRE_COMPLETED_BY=alice CADRE_DEPENDENT_TASKS=8,9 CADRE_HOOK_EVENT=TaskCompleted CADRE_MEMBER_ID=m-2 CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_TASK_DURATION=1500 CADRE_TASK_ID=7 CADRE_TASK_TITLE=build it CADRE_TEAM_ID=t-1 CADRE_TEAM_NAME=blue"},
+			"CADRE_COMPLETED_BY=alice CADRE_DEPENDENT_TASKS=8,9 CADRE_EVENT_MEMBER=alice CADRE_HOOK_EVENT=TaskCompleted CADRE_MEMBER_ID=m-2 CADRE_MEMBER_NAME=alice CADRE_PROJECT_DIR=DIR CADRE_TASK_DURATION=1500 CADRE_TASK_ID=7 CADRE_TASK_TITLE=build it CADRE_TEAM_ID=t-1 CADRE_TEAM_NAME=blue"},
 	}
 	for _, test := range tests {
 		t.Run(test.event.Name, func(t *testing.T) {

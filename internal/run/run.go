@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"cadre/internal/agent"
@@ -56,8 +57,10 @@ type Options struct {
 	Offers []string                      // see coord.Options
 	Relay  []string
 	Role   func(dir, role string) (agentdef.Definition, bool, error)
-	Hooks  desk.Hooks // nil for none
-	Env    []string   // added to the environment of sessions
+	// Hooks are asked around what happens in the team; nil for none. procs returns the register that starts their commands, and
+	// nil while the run has none.
+	Hooks func(procs func() *proc.Register) desk.Hooks
+	Env   []string // added to the environment of sessions
 	// Checkpoints has checkpoints of the team made.
 	Checkpoints bool
 
@@ -117,6 +120,7 @@ type attempt struct {
 	dir   string // the team's folder
 	lock  *proc.Lock
 	again bool
+	procs atomic.Pointer[proc.Register] // of the host, while it runs
 }
 
 // open takes the lead of the team, which it creates where there is none to go on with.
@@ -239,7 +243,10 @@ func (a *attempt) take(ctx context.Context) error {
 		j.Close()
 		return err
 	}
-	options := desk.Options{Hooks: a.Hooks, Log: a.Log}
+	options := desk.Options{Log: a.Log}
+	if a.Hooks != nil {
+		options.Hooks = a.Hooks(a.procs.Load)
+	}
 	if a.Project != nil {
 		options.Project = a.Project(dir)
 	}
@@ -332,11 +339,13 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 	if err != nil {
 		return nil, err
 	}
+	a.procs.Store(procs)
 	host := coord.New(coord.Options{Desk: a.desk, Agent: a.Agent, Offers: a.Offers, Relay: a.Relay, Role: a.Role, Hosts: hosts, Procs: procs, ID: id, Env: a.Env, Log: a.Log, Checkpoints: a.Checkpoints})
 	hosting := make(chan struct{})
 	var failure error
 	go func() {
 		defer close(hosting)
+		defer a.procs.Store(nil)
 		failure = host.Run(ctx)
 	}()
 	short, err = lead.Work(ctx, hosting)

@@ -50,7 +50,7 @@ type Seat struct {
 	Resume      string   // the agent's own id of an earlier session of the member; "" for none
 	Dir         string   // where it works
 	Scratch     string   // path of a folder for its own files, which the manager removes after it; the session makes it
-	Env         []string // Options.Env and Spawn.Env
+	Env         []string // Options.Env, Spawn.Env, and the variables that name the team and the member
 
 	reports chan agent.Update
 	over    chan struct{}

@@ -92,7 +92,11 @@ func TestSpawn(t *testing.T) {
 	_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: "ann", Agent: "listener", Program: "/bin/listen", Args: []string{"-v"}, Env: []string{"B=2"}})
 	ok(t, err)
 	seat := next(t, agent.seats)
-	equal(t, "seat", strings.Join(append(append([]string{seat.Program}, seat.Args...), seat.Env...), " "), "/bin/listen -v A=1 B=1 B=2")
+	equal(t, "program", strings.Join(append([]string{seat.Program}, seat.Args...), " "), "/bin/listen -v")
+	equal(t, "its own environment", strings.Join(seat.Env[:3], " "), "A=1 B=1 B=2")
+	for _, v := range []string{"CADRE_TEAM=core", "CADRE_TEAM_ID=" + team.ID(), "CADRE_MEMBER_NAME=ann"} {
+		equal(t, v, slices.Contains(seat.Env[3:], v), true)
+	}
 	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "bob", Agent: teams.Shell, Env: []string{"B=3"}})
 	ok(t, err)
 	_, err = team.Tasks().Create(limited(t), teams.NewTask{Subject: "look", Run: "echo $A $B", Owner: "bob"})

@@ -83,7 +83,7 @@ func (m *Manager) teamOf(e *engine) (*Team, error) {
 	if err := info.CheckOurs(); err != nil {
 		return nil, err
 	}
-	t := &Team{engine: e, opts: m.opts, id: info.ID, name: info.Name, dir: info.Dir, lead: info.Lead}
+	t := &Team{engine: e, opts: m.opts, who: m.who, id: info.ID, name: info.Name, dir: info.Dir, lead: info.Lead}
 	t.me = actor{team: t, name: info.Lead}
 	if as := m.opts.As; as != "" {
 		if err := t.member(as); err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"cadre/internal/access"
+	"cadre/internal/agent/drivers"
 	"cadre/internal/coord"
 	"cadre/internal/team"
 )
@@ -14,6 +16,7 @@ import (
 type Manager struct {
 	opts  Options
 	place place
+	who   access.Caller // who runs this program
 
 	turn sync.Mutex // held by what begins or ends having a team
 
@@ -23,7 +26,8 @@ type Manager struct {
 }
 
 // New returns a manager without a team. The error is [ErrDisabled] behind a closed gate, else it says what is wrong with the
-// options, or that there is no home folder.
+// options, or that there is no home folder. In a program that runs in a member's session the manager acts as that member, in
+// that team alone, and another Options.As is refused with Denied.
 func New(o Options) (*Manager, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -33,7 +37,36 @@ func New(o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Manager{opts: o, place: p}, nil
+	m := &Manager{opts: o, place: p}
+	if d, onDisk := p.(disk); onDisk {
+		if err := m.admit(d); err != nil {
+			return nil, public(err)
+		}
+	}
+	return m, nil
+}
+
+// admit finds out who runs this program, and restricts the manager to what that reaches.
+func (m *Manager) admit(d disk) (err error) {
+	if m.who, err = access.Who(d.Home); err != nil || m.who.IsUser() {
+		return err
+	}
+	if err := m.who.Entry("New", nil); err != nil {
+		return err
+	}
+	if m.opts.As, err = m.who.Actor("Options.As", m.opts.As); err != nil {
+		return err
+	}
+	m.place = disk{m.who.Scoped(d.Home)}
+	return nil
+}
+
+// pass refuses an entry that is the user's alone to a program in a member's session. fields are those of what the entry takes
+// that have rules of their own, by their names, and whether they are set.
+func (m *Manager) pass(entry string, fields map[string]bool) error { return pass(m.who, entry, fields) }
+
+func pass(who access.Caller, entry string, fields map[string]bool) error {
+	return public(who.Entry(entry, func(field string) bool { return fields[field] }))
 }
 
 // CreateTeam creates a team and makes it the manager's. It is refused with NotReady while the manager has another one, with
@@ -42,6 +75,9 @@ func New(o Options) (*Manager, error) {
 func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
+	if err := m.pass("Manager.CreateTeam", nil); err != nil {
+		return nil, err
+	}
 	if err := m.vacant(); err != nil {
 		return nil, err
 	}
@@ -112,6 +148,9 @@ func (m *Manager) SpawnTeammate(ctx context.Context, s Spawn) (Member, error) {
 	if err != nil {
 		return Member{}, err
 	}
+	if err := m.mayChoose(t, s); err != nil {
+		return Member{}, err
+	}
 	if m.opts.As == "" {
 		if err := m.check(ctx, s, t.dir); err != nil {
 			return Member{}, err
@@ -126,6 +165,18 @@ func (m *Manager) SpawnTeammate(ctx context.Context, s Spawn) (Member, error) {
 	}
 	t.project(ctx)
 	return spawned, err
+}
+
+// mayChoose refuses to a program in a member's session what the lead's tools do not let it choose for a teammate.
+func (m *Manager) mayChoose(t *Team, s Spawn) error {
+	if m.who.IsUser() {
+		return nil
+	}
+	fields := map[string]bool{"Program": s.Program != "", "Args": len(s.Args) > 0, "Env": len(s.Env) > 0, "PermissionMode": s.PermissionMode != ""}
+	if err := m.pass("Manager.SpawnTeammate", fields); err != nil {
+		return err
+	}
+	return public(m.who.Spawns(s.Agent, drivers.Offers(t.whoLeads().Agent)))
 }
 
 // ShutdownTeammate asks a teammate to end and waits until it has, which is at Options.ShutdownWithin from now at the latest,
@@ -194,6 +245,9 @@ func (m *Manager) mailbox(from string) (*Mailbox, error) {
 func (m *Manager) Cleanup(ctx context.Context) error {
 	m.turn.Lock()
 	defer m.turn.Unlock()
+	if err := m.pass("Manager.Cleanup", nil); err != nil {
+		return err
+	}
 	t := m.Team()
 	if t == nil {
 		return nil

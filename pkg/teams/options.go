@@ -31,8 +31,8 @@ type Options struct {
 	// Dir is where teams work unless their TeamConfig says otherwise; "" for the current directory.
 	Dir string
 	// As is the teammate that this manager acts as, in a team opened with OpenTeam; "" for the lead. A teammate's manager
-	// cannot create a team, spawn, shut down or clean up, and runs no sessions. A program that a shell teammate runs finds
-	// its member's name in $CADRE_MEMBER_NAME and its team's in $CADRE_TEAM.
+	// cannot create a team, spawn, shut down or clean up, and runs no sessions. A program that runs in a member's session acts as
+	// that member, whatever it says here. It finds the name in $CADRE_MEMBER_NAME and its team's in $CADRE_TEAM.
 	As string
 
 	// Agents are your own agents, by the name that Spawn.Agent uses; they stand before the ones that are always there. A lead that is an agent may

@@ -31,7 +31,7 @@ type Question struct {
 //	}
 func (t *Team) Questions(ctx context.Context) iter.Seq2[Question, error] {
 	return func(yield func(Question, error) bool) {
-		_, err := t.asUser("answer what the user is asked")
+		_, err := t.asUser("Team.Questions", "answer what the user is asked")
 		if err == nil {
 			err = public(t.desk.Refresh(ctx))
 		}

@@ -51,6 +51,9 @@ type Result struct {
 // While it runs, somebody should answer the team's [Team.Questions]: what nobody answers is denied. Where this program leads, its mail stays its own, and Run
 // does not wait for what it may still have in mind.
 func (t *Team) Run(ctx context.Context, report Report) (Result, error) {
+	if err := t.pass("Team.Run", nil); err != nil {
+		return Result{}, err
+	}
 	if t.hosting == nil {
 		return Result{}, refuse(Denied, fmt.Sprintf("this manager acts as %s and runs no sessions; the lead's manager runs the team", t.me.name))
 	}
@@ -95,7 +98,7 @@ func (t *Team) Run(ctx context.Context, report Report) (Result, error) {
 // Retry gives a team that stopped short another try, before Run is called again: tasks that were given up are back on the list, members in trouble are tried at
 // once, and, while there is something left to do, a teammate is put beside each one that has ended, to go on for it: NAME-again-2 for NAME.
 func (t *Team) Retry(ctx context.Context) error {
-	if _, err := t.asUser("give the team another try"); err != nil {
+	if _, err := t.asUser("Team.Retry", "give the team another try"); err != nil {
 		return err
 	}
 	if err := t.desk.Refresh(ctx); err != nil {
@@ -115,6 +118,9 @@ func (t *Team) runner(r Report) *run.Lead {
 // led astray. It does not wait for that. It happens by itself when a context is nearly full; see TeamConfig.HandoverAt. Members without a
 // context, [Shell] and [External], are refused with Invalid.
 func (t *Team) HandOver(ctx context.Context, member, reason string) error {
+	if err := t.pass("Team.HandOver", nil); err != nil {
+		return err
+	}
 	_, err := t.me.do(ctx, &team.HandOver{Member: member, Reason: reason})
 	return err
 }

@@ -34,6 +34,9 @@ func (n NewTask) core() *team.CreateTask {
 
 // Create adds a task and returns it. The hook TaskCreated can reject it.
 func (l *TaskList) Create(ctx context.Context, n NewTask) (Task, error) {
+	if err := l.team.pass("TaskList.Create", map[string]bool{"Run": n.Run != ""}); err != nil {
+		return Task{}, err
+	}
 	r, err := l.do(ctx, n.core())
 	if err != nil {
 		return Task{}, err

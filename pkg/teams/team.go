@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"cadre/internal/access"
 	"cadre/internal/desk"
 	"cadre/internal/team"
 )
@@ -15,6 +16,7 @@ type Team struct {
 	*engine
 	opts Options
 	me   actor
+	who  access.Caller
 
 	id, name, dir, lead string // fixed for the team's life
 	cleaned             bool   // guarded by the manager's turn
@@ -58,7 +60,10 @@ func found[E team.Event](r *team.Record) (e E, ok bool) {
 func (t *Team) user() actor { return actor{team: t, name: team.User} }
 
 // asUser acts as the human where the lead's program does.
-func (t *Team) asUser(what string) (actor, error) {
+func (t *Team) asUser(entry, what string) (actor, error) {
+	if err := t.pass(entry, nil); err != nil {
+		return actor{}, err
+	}
 	if !t.leads() {
 		return actor{}, refuse(Denied, "only the lead's program and the user "+what)
 	}
@@ -67,6 +72,9 @@ func (t *Team) asUser(what string) (actor, error) {
 
 // leads reports whether the manager is the lead's: it acts as the lead, or as the user where an agent is that.
 func (t *Team) leads() bool { return t.me.name == t.lead || t.me.name == team.User }
+
+// pass is [Manager.pass].
+func (t *Team) pass(entry string, fields map[string]bool) error { return pass(t.who, entry, fields) }
 
 // ID is unique for ever, while the name can be used again once the team is gone.
 func (t *Team) ID() string { return t.id }
@@ -89,7 +97,7 @@ func (t *Team) Mail() *Mailbox { return &Mailbox{t.me} }
 // As returns the handle of a member, for a program that acts as it: an external one, or the manager's own. A teammate's
 // manager acts as its own member only. The error has the code NotFound for a name that no member has.
 func (t *Team) As(name string) (*Teammate, error) {
-	if !t.leads() && name != t.me.name {
+	if (!t.leads() || !t.who.IsUser()) && name != t.me.name {
 		return nil, refuse(Denied, fmt.Sprintf("this manager acts as %s, and not as %s", t.me.name, name))
 	}
 	if err := t.member(name); err != nil {
@@ -236,7 +244,7 @@ func (t *Team) AnswerPermission(ctx context.Context, request string, allow bool,
 	by := t.me
 	t.desk.View(func(s *team.State) {
 		for _, p := range s.Permissions() {
-			if p.Request == request && p.Member == t.lead && by.name == t.lead {
+			if p.Request == request && p.Member == t.lead && by.name == t.lead && t.who.IsUser() {
 				by = t.user()
 			}
 		}
@@ -248,6 +256,9 @@ func (t *Team) AnswerPermission(ctx context.Context, request string, allow bool,
 // SetMode changes what a member may do without asking, from its next tool on. The mode of a lead that is an agent is changed too by this; a program that leads
 // has no use for one. ModeBypass is refused with Denied where the program leads and has another mode itself.
 func (t *Team) SetMode(ctx context.Context, member string, mode Mode) error {
+	if err := t.pass("Team.SetMode", nil); err != nil {
+		return err
+	}
 	_, err := t.me.do(ctx, &team.SetMode{Member: member, Mode: string(mode)})
 	return err
 }
@@ -255,7 +266,7 @@ func (t *Team) SetMode(ctx context.Context, member string, mode Mode) error {
 // SetDelegate switches delegate mode, in which the lead may only coordinate: it claims no task, and [Team.Allows] tells its
 // agent which tools it has.
 func (t *Team) SetDelegate(ctx context.Context, on bool) error {
-	user, err := t.asUser("switch delegate mode")
+	user, err := t.asUser("Team.SetDelegate", "switch delegate mode")
 	if err == nil {
 		_, err = user.do(ctx, &team.SetDelegate{On: on})
 	}
@@ -274,7 +285,7 @@ func (t *Team) Allows(ctx context.Context, member, tool string) error {
 
 // SetBudget gives the team a new budget. A team that had spent its old one goes on.
 func (t *Team) SetBudget(ctx context.Context, b Budget) error {
-	user, err := t.asUser("set the budget")
+	user, err := t.asUser("Team.SetBudget", "set the budget")
 	if err == nil {
 		_, err = user.do(ctx, &team.SetBudget{Budget: b.core()})
 	}
@@ -283,24 +294,29 @@ func (t *Team) SetBudget(ctx context.Context, b Budget) error {
 
 // Consolidate says that the lead puts the results together now, and Resume that the work goes on after all.
 func (t *Team) Consolidate(ctx context.Context) error {
-	return t.setStatus(ctx, team.TeamConsolidating, "", "")
+	return t.setStatus(ctx, "Team.Consolidate", team.TeamConsolidating, "", "")
 }
 
 // Resume takes Consolidate back.
-func (t *Team) Resume(ctx context.Context) error { return t.setStatus(ctx, team.TeamActive, "", "") }
+func (t *Team) Resume(ctx context.Context) error {
+	return t.setStatus(ctx, "Team.Resume", team.TeamActive, "", "")
+}
 
 // Complete ends the team: its history and results stay, and nothing in it changes any more. It is refused while a teammate
 // with a session runs. report is the path of the lead's report, or "".
 func (t *Team) Complete(ctx context.Context, report string) error {
-	return t.setStatus(ctx, team.TeamComplete, "", report)
+	return t.setStatus(ctx, "Team.Complete", team.TeamComplete, "", report)
 }
 
 // Abort ends the team with everybody in it, at once.
 func (t *Team) Abort(ctx context.Context, reason string) error {
-	return t.setStatus(ctx, team.TeamAborted, reason, "")
+	return t.setStatus(ctx, "Team.Abort", team.TeamAborted, reason, "")
 }
 
-func (t *Team) setStatus(ctx context.Context, status team.TeamStatus, reason, report string) error {
+func (t *Team) setStatus(ctx context.Context, entry string, status team.TeamStatus, reason, report string) error {
+	if err := t.pass(entry, nil); err != nil {
+		return err
+	}
 	_, err := t.me.do(ctx, &team.SetStatus{Status: status, Reason: reason, Report: report})
 	return err
 }

@@ -10,7 +10,8 @@
 //
 // runs by /bin/sh in the team's directory, with the environment of cadre and
 //
-//	CADRE_TEAM, CADRE_TEAM_ID, CADRE_MEMBER_NAME, CADRE_TASK_ID, CADRE_TASK_SUBJECT
+//	CADRE_TEAM, CADRE_TEAM_ID, CADRE_MEMBER_NAME, CADRE_SESSION_HOME, as every session
+//	CADRE_TASK_ID, CADRE_TASK_SUBJECT
 //	CADRE_RESULTS    folder with a file for each completed task that this one waited for: its result, named
 //	                 <id in the team file, else its id>.md
 //	CADRE_FEEDBACK   what a hook said of the attempt before, if one did
@@ -25,6 +26,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -382,9 +384,8 @@ func (s *session) execute(ctx context.Context, cmd proc.Cmd) (proc.Exit, error) 
 }
 
 func (s *session) environment(task team.Task, results, feedback string) []string {
-	env := append(os.Environ(), s.spec.Env...)
-	env = append(env, "CADRE_TEAM="+s.spec.Team, "CADRE_TEAM_ID="+s.spec.TeamID, "CADRE_MEMBER_NAME="+s.spec.Member,
-		"CADRE_TASK_ID="+task.ID, "CADRE_TASK_SUBJECT="+oneLine(task.Subject), "CADRE_RESULTS="+results)
+	env := slices.Concat(os.Environ(), s.spec.Env, s.spec.Identity())
+	env = append(env, "CADRE_TASK_ID="+task.ID, "CADRE_TASK_SUBJECT="+oneLine(task.Subject), "CADRE_RESULTS="+results)
 	if feedback != "" {
 		env = append(env, "CADRE_FEEDBACK="+feedback[:min(len(feedback), 32<<10)])
 	}

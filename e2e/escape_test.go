@@ -1,0 +1,364 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"cadre/internal/access"
+	"cadre/internal/team"
+	"cadre/pkg/teams"
+)
+
+// escapes are the ways in which a shell task tries to be somebody else. TRY stands for the command that calls cadre, with an
+// environment that has the folders alone where the way begins with env -i.
+var escapes = []struct {
+	name, way string
+	daemon    bool // it is no descendant of the task any more: where there are no subreapers nothing holds it
+	says      string
+}{
+	{"as it is", "TRY", false, "the session of x in team demo"},
+	{"without the variables", "env -u CADRE_TEAM -u CADRE_MEMBER_NAME -u CADRE_TEAM_ID -u CADRE_PROC TRY", false, "the session of x in team demo"},
+	{"without an environment", "env -i TRY", false, "the session of x in team demo"},
+	{"as the lead", "env CADRE_MEMBER_NAME=lead TRY", false, `CADRE_MEMBER_NAME says "lead"`},
+	{"as a member of the other team", "env CADRE_TEAM=other CADRE_MEMBER_NAME=z TRY", false, `CADRE_MEMBER_NAME says "z"`},
+	{"as a hook", "env CADRE_HOOK_EVENT=TaskCompleted CADRE_MEMBER_NAME=lead TRY", false, "the session of x in team demo"},
+	{"in a session of its own", "env -i setsid --wait TRY", false, "the session of x in team demo"},
+	{"in the background", "(env -i nohup TRY &)", true, "the session of x in team demo"},
+	{"as a daemon", "env -i setsid sh -c '(TRY &)'", true, "a session of team demo"},
+	{"as a daemon of a daemon", "env -i setsid setsid sh -c '(setsid sh -c \"TRY\" &)'", true, "a session of team demo"},
+	{"by a link to the home", "env -i CADRE_HOME=LINK TRY", false, "the session of x in team demo"},
+	{"by a home with a link to the teams", "env -i CADRE_HOME=TEAMS TRY", false, "the session of x in team demo"},
+}
+
+// outside are the calls that no session may make, by the row of the table that says so. Each would work for the user.
+var outside = map[string][][]string{
+	"run":                 {{"run", "file.yaml"}},
+	"create":              {{"create", "third"}},
+	"host":                {{"host", "demo"}, {"host", "other"}},
+	"resume":              {{"resume", "demo"}, {"resume", "demo", "--take-over"}, {"resume", "other", "--take-over"}},
+	"abort":               {{"abort", "demo"}, {"abort", "other"}},
+	"cleanup":             {{"cleanup", "demo", "--force"}, {"cleanup", "other", "--force"}},
+	"consolidate":         {{"consolidate", "demo", "--no-commit"}, {"consolidate", "other", "--no-commit"}},
+	"checkpoint":          {{"checkpoint", "other"}},
+	"trust":               {{"trust"}, {"trust", "--yes"}, {"trust", "--list"}, {"trust", "--revoke"}},
+	"mode":                {{"mode", "demo", "x", "bypassPermissions"}, {"mode", "other", "z", "bypassPermissions"}},
+	"delegate":            {{"delegate", "demo", "on"}, {"delegate", "other", "on"}},
+	"budget":              {{"budget", "demo", "--tokens", "1"}, {"budget", "other", "--tokens", "1"}},
+	"handover":            {{"handover", "other", "z"}},
+	"reassign":            {{"reassign", "demo", "1", "y", "--force"}, {"reassign", "other", "1", "z"}},
+	"join":                {{"join", "theirs", "--name", "x", "--agent", "shell"}},
+	"claude-teammate":     {{"claude-teammate", "--agent-name", "x", "--team-name", "theirs"}},
+	"bury":                {{"bury", "theirs", "x", "again"}},
+	"fsck mend":           {{"fsck", "demo", "--mend"}, {"fsck", "other", "--mend"}},
+	"facts add":           {{"facts", "demo", "--add", "file.yaml"}},
+	"facts record":        {{"facts", "demo", "--record"}},
+	"observe as-team":     {{"observe", "file.yaml", "--as-team", "third"}},
+	"observe claude-team": {{"observe", "--claude-team", "theirs"}},
+	"spawn command":       {{"spawn", "demo", "eve", "--command", "/bin/true"}},
+	"spawn arg":           {{"spawn", "demo", "eve", "--arg", "-v"}},
+	"spawn env":           {{"spawn", "demo", "eve", "--env", "A=1"}},
+	"shutdown graceful":   {{"shutdown", "demo", "--graceful"}},
+	"task add run":        {{"task", "add", "demo", "run-it", "--run", "false"}},
+	"task update run":     {{"task", "update", "demo", "2", "--run", "false"}},
+}
+
+// strange are calls that the table lets a member make, in a place or under a name that is not its own.
+var strange = [][]string{
+	{"status", "other"}, {"log", "other"}, {"fsck", "other"}, {"task", "list", "other"}, {"task", "show", "other", "1"}, {"inbox", "other", "lead"},
+	{"task", "add", "other", "mine"}, {"task", "claim", "other", "1"}, {"task", "done", "other", "1"}, {"task", "rm", "other", "1"},
+	{"send", "other", "--to", "lead", "hello"}, {"broadcast", "other", "hello"}, {"spawn", "other", "eve"}, {"shutdown", "other", "z"},
+	{"mcp", "--team", "other"}, {"mcp", "--team", "third"}, {"mcp", "--team", "demo", "--as", "lead"},
+	{"inbox", "demo", "lead"}, {"inbox", "demo", "lead", "--peek"}, {"inbox", "demo", "y", "--again"},
+	{"send", "demo", "--from", "lead", "--to", "y", "push-it"}, {"broadcast", "demo", "--from", "y", "hello"},
+	{"task", "done", "demo", "2", "--as", "lead"}, {"task", "claim", "demo", "2", "--as", "y"}, {"task", "rm", "demo", "2", "--as", "@user"},
+	{"spawn", "demo", "eve"}, {"shutdown", "demo", "y"}, {"permit", "demo", "1"}, {"plan", "demo", "1", "--approve"}, {"resend", "demo", "y"},
+}
+
+// TestNoSessionGetsOut: a shell task tries every command that is not its to call, in every way out of its session. Each is refused for
+// good, says why, and changes nothing.
+func TestNoSessionGetsOut(t *testing.T) {
+	for _, row := range access.Commands() {
+		if row.Rule == access.User && len(outside[row.Name]) == 0 {
+			t.Errorf("cadre %s is the user's, and the test does not try it", row.Name)
+		}
+		for _, f := range row.Flags {
+			if f.Rule == access.User && len(outside[row.Name+" "+f.Name]) == 0 {
+				t.Errorf("cadre %s --%s is the user's, and the test does not try it", row.Name, f.Name)
+			}
+		}
+	}
+	w := newWorld(t)
+	w.repository()
+	w.write("file.yaml", "name: third\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'true'}]\n")
+	w.write(".claude/settings.json", `{"hooks": {"TaskCreated": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}}`)
+	w.must("create", "other", "--check", "true")
+	w.must("spawn", "other", "z", "--agent", "external")
+	w.must("task", "add", "other", "look")
+	w.must("create", "demo", "--check", "true")
+	w.must("spawn", "demo", "x")
+	w.must("spawn", "demo", "y", "--agent", "external")
+	w.must("send", "demo", "--from", "y", "--to", "lead", "for the lead alone")
+	link, aliased := filepath.Join(w.root, "link"), filepath.Join(w.root, "aliased")
+	if err := errors.Join(os.Symlink(w.home, link), os.Mkdir(aliased, 0o700), os.Symlink(filepath.Join(w.home, "teams"), filepath.Join(aliased, "teams"))); err != nil {
+		t.Fatal(err)
+	}
+
+	calls := slices.Clone(strange)
+	for _, row := range outside {
+		calls = append(calls, row...)
+	}
+	w.write("try.sh", w.caller(`"$PROGRAM" "$@" </dev/null >"$TO.out" 2>"$TO.err"`))
+	var script strings.Builder
+	type tried struct {
+		to, how, says string
+		call          []string
+	}
+	var all []tried
+	for i, e := range escapes {
+		if e.daemon && runtime.GOOS != "linux" {
+			continue
+		}
+		for k, call := range calls {
+			one := tried{to: filepath.Join(w.root, fmt.Sprintf("tried-%d-%d", i, k)), how: e.name, says: e.says, call: call}
+			all = append(all, one)
+			script.WriteString(tryOnce(e.way, filepath.Join(w.dir, "try.sh"), one.to, call, link, aliased))
+		}
+	}
+	w.write("escape.sh", script.String())
+	before := w.must("log", "other", "--json")
+	w.must("task", "add", "demo", "break out", "--owner", "x", "--timeout", "10m", "--run", "sh escape.sh")
+	w.must("task", "add", "demo", "something to do", "--blocked-by", "1")
+	within(t, 10*patience, "everything was tried", func() bool { return has(all[len(all)-1].to + ".rc") })
+	w.until("the task is over", func(s *team.State) bool {
+		task, _ := s.Task("1")
+		return task.StartedAt != 0 && task.Status != team.InProgress
+	})
+
+	failed := 0
+	for _, one := range all {
+		text := func(end string) string { out, _ := os.ReadFile(one.to + end); return string(out) }
+		rc, out, errs := strings.TrimSpace(text(".rc")), text(".out"), text(".err")
+		if rc != "2" || out != "" || !strings.HasPrefix(errs, "cadre: ") {
+			if failed++; failed < 40 {
+				t.Errorf("cadre %s, %s: exit status %s; printed %q; error %q", strings.Join(one.call, " "), one.how, rc, out, errs)
+			}
+			continue
+		}
+		if slices.ContainsFunc(outside[one.call[0]], func(c []string) bool { return slices.Equal(c, one.call) }) && !strings.Contains(errs, one.says) {
+			t.Errorf("cadre %s, %s: it does not say %q: %s", strings.Join(one.call, " "), one.how, one.says, errs)
+		}
+	}
+	t.Logf("%d attempts", len(all))
+
+	if after := w.must("log", "other", "--json"); after != before {
+		t.Errorf("the other team was changed:\n%s\n%s", before, after)
+	}
+	for _, e := range w.history("demo") {
+		switch e["kind"] {
+		case "team_created", "team_status_changed", "member_spawned", "member_attached", "member_started", "member_status_changed",
+			"task_created", "task_claimed", "task_completed", "message_sent", "messages_delivered", "messages_read", "usage_reported", "work_recorded":
+		default:
+			t.Errorf("it happened in the team: %v", e)
+		}
+	}
+	if names := read[[]struct{ Name string }](w, "ls"); len(names) != 2 {
+		t.Errorf("teams: %v", names)
+	}
+	if got := w.must("task", "list", "demo", "--json"); strings.Contains(got, "run-it") || strings.Count(got, `"id"`) != 2 {
+		t.Errorf("tasks: %s", got)
+	}
+	if mail := w.must("inbox", "demo", "lead"); !strings.Contains(mail, "for the lead alone") {
+		t.Errorf("the lead's mail: %s", mail)
+	}
+	for _, path := range []string{filepath.Join(w.home, "trust.json"), filepath.Join(w.dir, "hooked"), filepath.Join(w.home, "seats")} {
+		if has(path) {
+			t.Errorf("%s is there", path)
+		}
+	}
+}
+
+// caller is a script that calls cadre with what it needs of the environment, and then says with which status it ended. Its first
+// argument is where it says so.
+func (w *world) caller(call string) string {
+	return fmt.Sprintf(`TO=$1; shift
+export CADRE_HOME="${CADRE_HOME:-%s}" CLAUDE_CONFIG_DIR='%s' HOME='%s' PATH='%s'
+PROGRAM='%s'
+cd '%s'
+%s
+echo $? >"$TO.rc"
+`, w.home, filepath.Join(w.root, "claude"), filepath.Join(w.root, "user"), os.Getenv("PATH"), cadre, w.dir, call)
+}
+
+// tryOnce is a line of a script that makes one call by a way out of the session, and waits until it is over.
+func tryOnce(way, script, to string, call []string, link, aliased string) string {
+	try := "sh " + script + " " + to + " " + strings.Join(call, " ") // the ways have quotes of their own: no word needs any
+	line := strings.NewReplacer("TRY", try, "LINK", link, "TEAMS", aliased).Replace(way)
+	return line + "\nuntil test -e " + to + ".rc; do sleep 0.01; done\n"
+}
+
+// TestASessionIsItself: what is its own a session may do, in whatever way it calls cadre, and it does it as itself. Another home is
+// free.
+func TestASessionIsItself(t *testing.T) {
+	w := newWorld(t)
+	w.must("create", "demo")
+	w.must("spawn", "demo", "x")
+	free := filepath.Join(w.root, "free")
+	w.write("try.sh", w.caller(`"$PROGRAM" "$@" </dev/null >"$TO.out" 2>"$TO.err"`))
+	var script strings.Builder
+	said := map[string]string{}
+	for i, e := range escapes {
+		if e.says != "the session of x in team demo" || e.daemon && runtime.GOOS != "linux" {
+			continue
+		}
+		words := fmt.Sprintf("word-%d", i)
+		said[words] = e.name
+		for k, call := range [][]string{{"send", "demo", "--to", "lead", words}, {"status"}, {"ls"}, {"inbox", "demo", "x"}, {"fsck", "demo"}, {"version"}} {
+			script.WriteString(tryOnce(e.way, filepath.Join(w.dir, "try.sh"), filepath.Join(w.root, fmt.Sprintf("did-%d-%d", i, k)), call, filepath.Join(w.root, "link"), filepath.Join(w.root, "aliased")))
+		}
+	}
+	script.WriteString(tryOnce("env -i setsid sh -c '(TRY &)'", filepath.Join(w.dir, "try.sh"), filepath.Join(w.root, "did-read"), []string{"status", "demo"}, "", ""))
+	script.WriteString(tryOnce("env CADRE_HOME="+free+" TRY", filepath.Join(w.dir, "try.sh"), filepath.Join(w.root, "did-free"), []string{"create", "mine"}, "", ""))
+	script.WriteString(tryOnce("env -i CADRE_HOME="+free+" TRY", filepath.Join(w.dir, "try.sh"), filepath.Join(w.root, "did-abort"), []string{"abort", "mine"}, "", ""))
+	if err := errors.Join(os.Symlink(w.home, filepath.Join(w.root, "link")), os.Mkdir(filepath.Join(w.root, "aliased"), 0o700),
+		os.Symlink(filepath.Join(w.home, "teams"), filepath.Join(w.root, "aliased", "teams"))); err != nil {
+		t.Fatal(err)
+	}
+	w.write("self.sh", script.String())
+	w.must("task", "add", "demo", "be yourself", "--run", "sh self.sh")
+	w.until("the task is over", func(s *team.State) bool { task, _ := s.Task("1"); return task.Status == team.Completed })
+	results, _ := filepath.Glob(filepath.Join(w.root, "did-*.rc"))
+	if len(results) != 6*len(said)+3 {
+		t.Errorf("%d calls", len(results))
+	}
+	for _, path := range results {
+		rc, _ := os.ReadFile(path)
+		errs, _ := os.ReadFile(strings.TrimSuffix(path, ".rc") + ".err")
+		if string(rc) != "0\n" {
+			t.Errorf("%s: exit status %s: %s", path, rc, errs)
+		}
+	}
+	for _, m := range read[[]team.Message](w, "inbox", "demo", "lead") {
+		if how, there := said[m.Body]; there && m.From != "x" {
+			t.Errorf("%s it is %s who writes", how, m.From)
+		}
+		delete(said, m.Body)
+	}
+	if len(said) > 0 {
+		t.Errorf("nobody wrote: %v", said)
+	}
+	if r := w.with([]string{"CADRE_HOME=" + free}, "ls"); !strings.Contains(r.out, "mine") {
+		t.Errorf("the other home: %+v", r)
+	}
+}
+
+// TestHooksActAsTheUser: a trusted hook, and a check, may do what a session may not, whoever hosts the team; a hook that says so in its
+// environment as well.
+func TestHooksActAsTheUser(t *testing.T) {
+	w := newWorld(t)
+	w.repository()
+	w.write(".claude/settings.json", `{"hooks": {"TaskCompleted": [{"hooks": [{"type": "command", "command": "sh hook.sh"}]}]}}`)
+	w.write("hook.sh", fmt.Sprintf(`echo "$CADRE_HOOK_EVENT $CADRE_EVENT_MEMBER $CADRE_MEMBER_NAME" >>about
+CADRE_TEAM=$CADRE_TEAM_NAME '%s' mode $CADRE_TEAM_NAME x acceptEdits 2>>said || echo "mode: $?" >>said
+env -i CADRE_HOME="$CADRE_HOME" CLAUDE_CONFIG_DIR="$CLAUDE_CONFIG_DIR" PATH="$PATH" '%s' send $CADRE_TEAM_NAME --to lead from-the-hook 2>>said || echo "send: $?" >>said
+`, cadre, cadre))
+	w.must("trust", "--yes")
+	w.write("file.yaml", "name: filed\nmembers: [{name: x, agent: shell}]\ntasks: [{id: a, run: 'true'}]\nchecks: [{name: c, run: '"+cadre+" send filed --to lead from-the-check'}]\n")
+	w.must("create", "demo")
+	w.must("spawn", "demo", "x")
+	w.must("task", "add", "demo", "quick", "--run", "true")
+	w.until("the task is over", func(s *team.State) bool { task, _ := s.Task("1"); return task.Status == team.Completed })
+	if r := w.cadre("run", "file.yaml"); r.code != 0 {
+		t.Fatalf("exit status %d: %s", r.code, r.err)
+	}
+	w.git("add", "-A")
+	w.git("commit", "-q", "-m", "before")
+	for _, name := range []string{"demo", "filed"} {
+		modes, mail := 0, 0
+		for _, record := range read[[]struct {
+			Actor  string
+			Events []event
+		}](w, "log", name) {
+			for _, e := range record.Events {
+				if e.is("mode_changed") && record.Actor == "@user" {
+					modes++
+				}
+				if e.is("message_sent") && e["body"] == "from-the-hook" && e["from"] == "@user" {
+					mail++
+				}
+			}
+		}
+		if modes != 1 || mail != 1 {
+			said, _ := os.ReadFile(filepath.Join(w.dir, "said"))
+			t.Errorf("%s: %d modes, %d messages of the user's: %s", name, modes, mail, said)
+		}
+	}
+	if about := w.lines("about"); !slices.Equal(about, []string{"TaskCompleted", "x", "x", "TaskCompleted", "x", "x"}) {
+		t.Errorf("the hook was told %v", about)
+	}
+	if r := w.cadre("consolidate", "filed", "--no-commit"); r.code != 0 {
+		t.Errorf("exit status %d: %s", r.code, r.err)
+	}
+	if log := w.must("log", "filed", "--json"); !strings.Contains(log, "from-the-check") {
+		t.Error("the check could not write")
+	}
+}
+
+func init() { helpers["library"] = callLibrary }
+
+// callLibrary is a Go program that somebody runs in a session: it tries to lead, and then does what it may.
+func callLibrary([]string) error {
+	ctx := context.Background()
+	m, err := teams.New(teams.Options{})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	for what, err := range map[string]error{
+		"create":            second(m.CreateTeam(ctx, teams.TeamConfig{Name: "third"})),
+		"open another team": second(m.OpenTeam(ctx, "other")),
+		"be the lead":       second(teams.New(teams.Options{As: "lead"})),
+	} {
+		if !errors.Is(err, teams.Denied) {
+			return fmt.Errorf("%s: %v", what, err)
+		}
+	}
+	team, err := m.OpenTeam(ctx, "demo")
+	if err != nil {
+		return err
+	}
+	if err := team.SetMode(ctx, "x", teams.ModeBypass); !errors.Is(err, teams.Denied) {
+		return fmt.Errorf("set the mode: %v", err)
+	}
+	return m.SendMessage(ctx, "", "lead", "from the library")
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestAProgramInASession: the library is held to the session as the command line is.
+func TestAProgramInASession(t *testing.T) {
+	w := newWorld(t)
+	w.must("create", "other")
+	w.must("create", "demo")
+	w.must("spawn", "demo", "x")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write("run.sh", w.caller("env "+helperMode+"=library '"+self+"' 2>\"$TO.err\""))
+	to := filepath.Join(w.root, "library")
+	w.must("task", "add", "demo", "run a program", "--run", tryOnce("env -i TRY", filepath.Join(w.dir, "run.sh"), to, nil, "", ""))
+	w.until("the task is over", func(s *team.State) bool { task, _ := s.Task("1"); return task.Status == team.Completed })
+	if errs, _ := os.ReadFile(to + ".err"); len(errs) > 0 {
+		t.Errorf("%s", errs)
+	}
+	if mail := w.must("inbox", "demo", "lead", "--json"); !strings.Contains(mail, `"from":"x"`) || !strings.Contains(mail, "from the library") {
+		t.Errorf("the lead's mail: %s", mail)
+	}
+}

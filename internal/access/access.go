@@ -1,0 +1,223 @@
+// Package access says who runs this process, and who may call what.
+//
+// # Authority
+//
+// The package has the one table of *command or entry of the library × who may call it*. Both front ends, cmd/cadre and pkg/teams,
+// pass everything through it. What an actor may do in a team is the core's to decide; here it is only decided whose actor a
+// process may be, and in which team.
+//
+// # Who calls
+//
+//	a process ──below a living host of this home?
+//	              │ yes: the host's records tell (proc.Ancestry)
+//	              │   ├─ child of a member's session or task    that member, in that team
+//	              │   ├─ trusted child: hook, check             the user
+//	              │   ├─ of the host's own program              as its environment says
+//	              │   └─ left behind by some session            nobody known: it may read that team, and acts as nobody
+//	              │ no
+//	              └─▶ its environment: the member that CADRE_TEAM and CADRE_MEMBER_NAME name together, in the home that
+//	                  CADRE_SESSION_HOME names, else the user
+//
+// The host's records decide where there are any, and the environment cannot contradict them. Where no host is found the
+// environment restricts a process that keeps it: whoever exports both variables acts as that member. In a hook they say whom the
+// event is about, and not who acts.
+//
+// # Guarantees
+//
+//   - What runs in a member's session acts as that member in that team, whatever it does to its environment, its session and its
+//     parents, for as long as the host lives and on a system that has subreapers. docs/rough_edges.md says what the system does
+//     not show.
+//   - Another home is free: a test, or a member that tries cadre out, has teams of its own there.
+//   - A refusal is a [team.Error] with the code denied. It says whose session this is, why that is refused, and what to do.
+package access
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cadre/internal/agent"
+	"cadre/internal/home"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// Caller is who runs this process, so far as one home is concerned. The zero Caller is the user.
+type Caller struct {
+	session bool
+	team    string // of this home whose session it is; "" for none
+	member  string // "" where that is not known
+	unknown string // why it is not known who acts: a sentence without its full stop
+}
+
+// Who finds out who runs this process.
+func Who(h home.Home) (Caller, error) {
+	origin, below, err := proc.Ancestry(h.Running())
+	if err != nil {
+		return Caller{}, fmt.Errorf("whose session this is cannot be told: %w", err)
+	}
+	getenv := os.Getenv
+	if session := os.Getenv(agent.HomeVariable); session != "" && !sameFolder(session, h.Root) {
+		getenv = func(string) string { return "" } // it names a member of a team of another home
+	}
+	return who(origin, below, getenv), nil
+}
+
+// sameFolder reports whether two paths are of one folder.
+func sameFolder(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+func who(origin proc.Origin, below bool, getenv func(string) string) Caller {
+	record := origin.Record
+	switch {
+	case !below || origin.Own:
+		return claimed(getenv)
+	case !origin.Left && record != nil && record.Trusted:
+		return Caller{}
+	}
+	c := Caller{session: true}
+	if len(origin.Teams) == 1 {
+		c.team = origin.Teams[0]
+	}
+	if record != nil && !record.Trusted {
+		c.member = record.Member
+	}
+	if c.member == "" {
+		c.unknown = "it is " + c.String() + ", left behind by a process that has ended; run it as long as that process waits for it"
+		return c
+	}
+	if name := getenv(agent.MemberVariable); name != "" && name != c.member && getenv(agent.HookVariable) == "" {
+		c.unknown = fmt.Sprintf("it is %s, and %s says %q; unset %s", c, agent.MemberVariable, name, agent.MemberVariable)
+	}
+	return c
+}
+
+// claimed is the caller that the environment names.
+func claimed(getenv func(string) string) Caller {
+	name, of := getenv(agent.MemberVariable), getenv(agent.TeamVariable)
+	if name == "" || getenv(agent.HookVariable) != "" {
+		return Caller{}
+	}
+	c := Caller{session: true}
+	switch {
+	case of == "":
+		c.unknown = fmt.Sprintf("%s is %q and %s is not set; set both to act as that member, or unset %s", agent.MemberVariable, name, agent.TeamVariable, agent.MemberVariable)
+	case !team.ValidName(name) || !team.ValidName(of):
+		c.unknown = fmt.Sprintf("%s is %q and %s is %q, and a name is a letter or digit and then up to 63 letters, digits, _ or -; correct them, or unset both",
+			agent.MemberVariable, name, agent.TeamVariable, of)
+	default:
+		c.team, c.member = of, name
+	}
+	return c
+}
+
+// Unnamed is an environment that names no member: for a host, whom no member is.
+func Unnamed(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains([]string{agent.TeamVariable, agent.MemberVariable, agent.HomeVariable, agent.HookVariable}, name)
+	})
+}
+
+// IsUser reports whether the person whose home it is calls, or a program of theirs.
+func (c Caller) IsUser() bool { return !c.session }
+
+// Team is the team in whose session the process runs; "" for the user, and for a session of no team of this home.
+func (c Caller) Team() string { return c.team }
+
+// Member is the member in whose session the process runs; "" for the user, and where it is not known.
+func (c Caller) Member() string {
+	if c.unknown != "" {
+		return ""
+	}
+	return c.member
+}
+
+// String names the caller within a sentence.
+func (c Caller) String() string {
+	switch {
+	case !c.session:
+		return "the user"
+	case c.member != "" && c.team != "":
+		return fmt.Sprintf("the session of %s in team %s", c.member, c.team)
+	case c.member != "":
+		return fmt.Sprintf("the session of %s in a team of Claude Code's", c.member)
+	case c.team != "":
+		return "a session of team " + c.team
+	}
+	return "a session of a team"
+}
+
+// Actor is who acts in a team: the member that is named, the one in whose session this is, or the user. flag is what named it.
+func (c Caller) Actor(flag, named string) (string, error) {
+	switch {
+	case !c.session && named != "":
+		return named, nil
+	case !c.session:
+		return team.User, nil
+	case c.unknown != "":
+		return "", deny("Who acts is not known: %s.", c.unknown)
+	case named != "" && named != c.member:
+		return "", deny("This is the session of %s, which acts as itself; leave %s %s away, or ask for it with a message.", c.member, flag, named)
+	}
+	return c.member, nil
+}
+
+// Reach refuses every team but the caller's own. It is part of [home.Scope].
+func (c Caller) Reach(name string) error {
+	switch {
+	case !c.session || name == c.team && c.team != "":
+		return nil
+	case c.team == "" && c.unknown != "":
+		return deny("Team %s is not open to this process: %s.", name, c.unknown)
+	case c.team == "":
+		return deny("Team %s is not open to this process: it is %s.", name, c)
+	}
+	return deny("Team %s is not the team of this session: this is %s, which reads and changes its own team alone. Ask the user, or the lead with a message.", name, c)
+}
+
+// Create refuses that a session creates a team. It is part of [home.Scope].
+func (c Caller) Create(name string) error {
+	if !c.session {
+		return nil
+	}
+	return deny("Team %s was not created: this is %s, and no member creates a team. Ask the user, or the lead with a message.", name, c)
+}
+
+// Scoped is the home as far as the caller reaches in it.
+func (c Caller) Scoped(h home.Home) home.Home {
+	if h.Scope = nil; c.session {
+		h.Scope = c
+	}
+	return h
+}
+
+// Spawns refuses an agent that a session may not choose for a teammate: one of a command of its own would run outside of its
+// permissions. offers are those that the lead's tools have.
+func (c Caller) Spawns(kind string, offers []string) error {
+	if !c.session || kind == team.External || kind == team.Shell || slices.Contains(offers, kind) {
+		return nil
+	}
+	return deny("%s cannot spawn a teammate of the agent %q; the agents that a lead may spawn here: %s.", c.capitalized(), kind,
+		strings.Join(append(slices.Clone(offers), team.Shell, team.External), ", "))
+}
+
+func (c Caller) capitalized() string {
+	s := c.String()
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+func deny(format string, args ...any) error {
+	return &team.Error{Code: team.Denied, Text: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,80 @@
+package access
+
+// commands is the table of the command line. What a lead's session may do is what the team's tools let it do (internal/toolbox):
+// it passes here like any member, and the core decides by its name.
+var commands = []Row{
+	{Name: "", Rule: Anyone}, // the help
+	{Name: "help", Rule: Anyone},
+	{Name: "completion", Rule: Anyone},
+	{Name: "completion bash", Rule: Anyone},
+	{Name: "completion fish", Rule: Anyone},
+	{Name: "completion powershell", Rule: Anyone},
+	{Name: "completion zsh", Rule: Anyone},
+	{Name: "__complete", Rule: Anyone},
+	{Name: "version", Rule: Anyone},
+	{Name: "doctor", Rule: Anyone}, // it tells what is installed, and every session can find that out
+
+	{Name: "run", Rule: User, Because: "it creates teams and runs sessions outside of the permissions of any agent"},
+	{Name: "create", Rule: User, Because: "no member creates a team"},
+	{Name: "host", Rule: User, Because: "it runs sessions outside of the permissions of any agent"},
+	{Name: "resume", Rule: User, Because: "it takes the lead as the user"},
+	{Name: "abort", Rule: User, Because: "it ends everybody's session"},
+	{Name: "cleanup", Rule: User, Because: "it removes the team with its history"},
+	{Name: "consolidate", Rule: User, Because: "it runs the checks and moves the user's HEAD"},
+	{Name: "checkpoint", Rule: User, Because: "it commits to the user's repository, and hosts make checkpoints by themselves"},
+	{Name: "trust", Rule: User, Because: "hooks that are trusted run with the user's rights"},
+
+	{Name: "ls", Rule: Reads}, // a session sees its own team there, and no other: their goals and directories are not its business
+	{Name: "status", Rule: Reads},
+	{Name: "log", Rule: Reads},
+	{Name: "probe", Rule: Reads},
+	{Name: "review", Rule: Reads},
+	{Name: "fsck", Rule: Reads, Flags: []Flag{
+		{"mend", User, "what is mended may be lost"}}},
+	{Name: "facts", Rule: Reads, Flags: []Flag{
+		{"add", User, "the user says which files everybody relies on"},
+		{"record", User, "the user says that the files are right as they are"}}},
+	{Name: "plan", Rule: Reads, Flags: []Flag{
+		{"approve", Acts, ""},
+		{"reject", Acts, ""}}},
+	{Name: "observe", Rule: Anyone, Flags: []Flag{ // without a team it reads files and programs that the session can read itself
+		{"as-team", User, "it keeps what it observes as a team"},
+		{"claude-team", User, "it keeps what it observes as a team"}}},
+
+	{Name: "spawn", Rule: Acts, Flags: []Flag{
+		{"command", User, "a program of its own would run outside of the session's permissions"},
+		{"arg", User, "arguments of an agent say what it may do without asking"},
+		{"env", User, "the environment of an agent says which programs it runs"}}},
+	{Name: "shutdown", Rule: Acts, Flags: []Flag{
+		{"graceful", User, "it ends the team"}}},
+	{Name: "permit", Rule: Acts},
+	{Name: "resend", Rule: Acts},
+	{Name: "mode", Rule: User, Because: "it says what a member may do without asking"},
+	{Name: "delegate", Rule: User, Because: "it says what the lead may do"},
+	{Name: "budget", Rule: User, Because: "it says what the team may spend"},
+	{Name: "handover", Rule: User, Because: "it ends a session; that happens by itself when a context is full"},
+	{Name: "reassign", Rule: User, Because: "it reads what another member did where that works; a lead gives a task to somebody else with cadre task update --owner"},
+
+	{Name: "task", Rule: Anyone}, // the help
+	{Name: "task add", Rule: Acts, Flags: []Flag{
+		{"run", User, "its command would run outside of the session's permissions"}}},
+	{Name: "task list", Rule: Reads},
+	{Name: "task show", Rule: Reads},
+	{Name: "task update", Rule: Acts, Flags: []Flag{
+		{"run", User, "its command would run outside of the session's permissions"}}},
+	{Name: "task claim", Rule: Acts},
+	{Name: "task done", Rule: Acts},
+	{Name: "task fail", Rule: Acts},
+	{Name: "task release", Rule: Acts},
+	{Name: "task rm", Rule: Acts},
+	{Name: "send", Rule: Acts},
+	{Name: "broadcast", Rule: Acts},
+	{Name: "inbox", Rule: Acts},
+
+	{Name: "mcp", Rule: Acts, Flags: []Flag{
+		{"socket", Anyone, ""}}}, // the host at the other end knows whose session it serves
+	{Name: "gemini-hook", Rule: Anyone}, // likewise
+	{Name: "join", Rule: User, Because: "it runs an agent outside of the session's permissions"},
+	{Name: "claude-teammate", Rule: User, Because: "it runs an agent outside of the session's permissions"},
+	{Name: "bury", Rule: User, Because: "it speaks for a member that was killed"},
+}

@@ -1,0 +1,237 @@
+package teams_test
+
+import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/access"
+	"cadre/pkg/teams"
+)
+
+// passive are the types of the library whose methods touch no team of ours: values, what an agent tells its host, and the observer.
+var passive = []string{"Code", "Error", "MemberStatus", "Observer", "Options", "Seat", "Worker"}
+
+// exported are the functions of the library and the methods of its other types.
+func exported(t *testing.T) (names []string) {
+	t.Helper()
+	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range packages["teams"].Files {
+		for _, d := range file.Decls {
+			f, is := d.(*ast.FuncDecl)
+			if !is || !f.Name.IsExported() {
+				continue
+			}
+			name := f.Name.Name
+			if f.Recv != nil {
+				of := f.Recv.List[0].Type
+				if star, is := of.(*ast.StarExpr); is {
+					of = star.X
+				}
+				receiver := of.(*ast.Ident).Name
+				if !ast.IsExported(receiver) || slices.Contains(passive, receiver) {
+					continue
+				}
+				name = receiver + "." + name
+			}
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestEveryEntryIsInTheTable: whoever adds an entry says in internal/access who may call it.
+func TestEveryEntryIsInTheTable(t *testing.T) {
+	names := exported(t)
+	rows := access.Entries()
+	for _, name := range names {
+		if !slices.ContainsFunc(rows, func(r access.Row) bool { return r.Name == name }) {
+			t.Errorf("%s is not in the table of internal/access: say who may call it", name)
+		}
+	}
+	for _, r := range rows {
+		if !slices.Contains(names, r.Name) {
+			t.Errorf("the table has a row for %s, and there is no such entry", r.Name)
+		}
+	}
+}
+
+// session puts the test into the session of a member, and returns a manager that was made there.
+func session(t *testing.T, o teams.Options, team, member string) *teams.Manager {
+	t.Helper()
+	t.Setenv("CADRE_TEAM", team)
+	t.Setenv("CADRE_MEMBER_NAME", member)
+	m, err := teams.New(o)
+	ok(t, err)
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func onDisk(t *testing.T) teams.Options {
+	dir := t.TempDir()
+	for _, name := range []string{"project", "claude", "cadre"} {
+		ok(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+	}
+	return teams.Options{Home: filepath.Join(dir, "cadre"), ClaudeHome: filepath.Join(dir, "claude"), Dir: filepath.Join(dir, "project")}
+}
+
+// TestASessionsManager: in a member's session the library acts as that member in that team, and no entry makes it anybody else. The
+// lead's session is no exception: what is the user's is refused to it, too.
+func TestASessionsManager(t *testing.T) {
+	o := onDisk(t)
+	for _, name := range []string{"core", "other"} {
+		user, err := teams.New(o)
+		ok(t, err)
+		_, err = user.CreateTeam(limited(t), teams.TeamConfig{Name: name, Members: []teams.Spawn{{Name: "ann", Agent: teams.External}, {Name: "bob", Agent: teams.External}},
+			Tasks: []teams.NewTask{{Subject: "look"}}})
+		ok(t, err)
+		ok(t, user.Close())
+	}
+	for _, member := range []string{"ann", "lead"} {
+		t.Run(member, func(t *testing.T) {
+			m := session(t, o, "core", member)
+			for _, as := range []string{"bob", "lead", "ann", "nobody"} {
+				other := o
+				if other.As = as; as == member {
+					continue
+				}
+				_, err := teams.New(other)
+				want(t, err, teams.Denied)
+			}
+			_, err := m.OpenTeam(limited(t), "other")
+			want(t, err, teams.Denied)
+			_, err = m.OpenTeam(limited(t), "nowhere")
+			want(t, err, teams.Denied)
+			team, err := m.OpenTeam(limited(t), "core")
+			ok(t, err)
+
+			denied := usersEntries(m, team)
+			for _, row := range access.Entries() {
+				call, there := denied[row.Name]
+				if row.Rule == access.User && !there {
+					t.Errorf("%s is the user's, and the test does not call it in a session", row.Name)
+				}
+				if !there {
+					continue
+				}
+				delete(denied, row.Name)
+				t.Run(row.Name, func(t *testing.T) { want(t, call(limited(t)), teams.Denied) })
+			}
+			if len(denied) > 0 {
+				t.Errorf("calls of what is in no table: %v", denied)
+			}
+			for _, as := range []string{"bob", "lead", "ann"} {
+				if _, err := team.As(as); as == member {
+					ok(t, err)
+				} else {
+					want(t, err, teams.Denied)
+				}
+			}
+			want(t, m.SendMessage(limited(t), "bob", "lead", "not mine"), teams.Denied)
+			want(t, m.SendMessage(limited(t), teams.User, "bob", "not mine"), teams.Denied)
+
+			// As itself it works.
+			ok(t, m.SendMessage(limited(t), "", "bob", "from "+member))
+			task, err := team.Tasks().Create(limited(t), teams.NewTask{Subject: "look again"})
+			ok(t, err)
+			equal(t, "who created it", task.CreatedBy, member)
+			members, err := team.Members(limited(t))
+			ok(t, err)
+			equal(t, "members", len(members), 3)
+		})
+	}
+	for _, name := range []string{"core", "other"} {
+		user, err := teams.New(o)
+		ok(t, err)
+		team, err := user.OpenTeam(limited(t), name)
+		ok(t, err)
+		info, err := team.Info(limited(t))
+		ok(t, err)
+		if info.Delegate || info.Budget != (teams.Budget{}) || info.Status != teams.TeamActive {
+			t.Errorf("team %s was changed: %+v", name, info)
+		}
+		ok(t, user.Close())
+	}
+}
+
+// usersEntries are calls that a session is refused, by the entries that they call.
+func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Context) error {
+	spawn := func(s teams.Spawn) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := m.SpawnTeammate(ctx, s); return err }
+	}
+	return map[string]func(context.Context) error{
+		"Manager.CreateTeam": func(ctx context.Context) error {
+			_, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "new"})
+			return err
+		},
+		"Manager.Cleanup":       m.Cleanup,
+		"Manager.SpawnTeammate": spawn(teams.Spawn{Name: "eve", Agent: teams.Shell, Program: "/bin/false"}),
+		"Team.Questions": func(ctx context.Context) error {
+			for _, err := range team.Questions(ctx) {
+				return err
+			}
+			return nil
+		},
+		"Team.SetMode":     func(ctx context.Context) error { return team.SetMode(ctx, "bob", teams.ModeBypass) },
+		"Team.SetDelegate": func(ctx context.Context) error { return team.SetDelegate(ctx, true) },
+		"Team.SetBudget":   func(ctx context.Context) error { return team.SetBudget(ctx, teams.Budget{Tokens: 1, Time: time.Hour}) },
+		"Team.HandOver":    func(ctx context.Context) error { return team.HandOver(ctx, "bob", "") },
+		"Team.Run":         func(ctx context.Context) error { _, err := team.Run(ctx, teams.Report{}); return err },
+		"Team.Retry":       team.Retry,
+		"Team.Consolidate": team.Consolidate,
+		"Team.Resume":      team.Resume,
+		"Team.Complete":    func(ctx context.Context) error { return team.Complete(ctx, "") },
+		"Team.Abort":       func(ctx context.Context) error { return team.Abort(ctx, "") },
+		"TaskList.Create": func(ctx context.Context) error {
+			_, err := team.Tasks().Create(ctx, teams.NewTask{Subject: "run it", Run: "touch ran"})
+			return err
+		},
+	}
+}
+
+// TestALeadsSessionSpawns: only what the lead's tools let it spawn.
+func TestALeadsSessionSpawns(t *testing.T) {
+	o := onDisk(t)
+	user, err := teams.New(o)
+	ok(t, err)
+	_, err = user.CreateTeam(limited(t), teams.TeamConfig{Name: "core"})
+	ok(t, err)
+	ok(t, user.Close())
+	m := session(t, o, "core", "lead")
+	_, err = m.OpenTeam(limited(t), "core")
+	ok(t, err)
+	for _, s := range []teams.Spawn{
+		{Agent: teams.ACP + "sh -c id"}, {Agent: teams.Shell, Program: "/bin/false"}, {Agent: teams.Shell, Args: []string{"-v"}},
+		{Agent: teams.Shell, Env: []string{"PATH=."}}, {Agent: teams.Shell, PermissionMode: teams.ModeBypass},
+	} {
+		s.Name = "eve"
+		_, err := m.SpawnTeammate(limited(t), s)
+		want(t, err, teams.Denied)
+	}
+	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "bob", Agent: teams.External})
+	ok(t, err)
+}
+
+// TestHalfASession: variables that name no member of a team let nobody in.
+func TestHalfASession(t *testing.T) {
+	o := onDisk(t)
+	t.Setenv("CADRE_TEAM", "")
+	t.Setenv("CADRE_MEMBER_NAME", "ann")
+	_, err := teams.New(o)
+	want(t, err, teams.Denied)
+	t.Setenv("CADRE_MEMBER_NAME", "")
+	m, err := teams.New(o)
+	ok(t, err)
+	ok(t, m.Close())
+}
