@@ -28,6 +28,7 @@ var commands = []Row{
 	{Name: "status", Rule: Reads},
 	{Name: "log", Rule: Reads},
 	{Name: "probe", Rule: Reads},
+	{Name: "attention", Rule: Reads},
 	{Name: "review", Rule: Reads},
 	{Name: "fsck", Rule: Reads, Flags: []Flag{
 		{"mend", User, "what is mended may be lost"}}},
