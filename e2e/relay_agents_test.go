@@ -86,7 +86,7 @@ func TestRelayIsKilled(t *testing.T) {
 		}
 		return agenttest.Say("The team is there.")
 	}), "claude@2.1.47")
-	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1", "CLAUDE_CODE_SESSION_ACCESS_TOKEN=between-us")
+	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1", "CLAUDE_CODE_SESSION_ACCESS_TOKEN=between-the-two-of-us")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	address := ":0"

@@ -34,6 +34,7 @@ type observation struct {
 	pass        bool
 	asTeam      string
 	sdkURL      string // address to listen on for a program
+	insecure    bool   // also where other machines can connect
 	exec        string // that program
 	agent       string // of a session without a team
 	claudeTeam  string // one that Claude Code runs, by its files
@@ -100,6 +101,7 @@ and nobody changes. Called again, after kill -9 too, it goes on with it; what it
 	flags.BoolVar(&o.messages, "messages", false, "with --json, print the messages that supplement the agents' own, too")
 	flags.BoolVar(&o.pass, "pass", false, "pass standard input on to standard output, unchanged")
 	flags.StringVar(&o.sdkURL, "sdk-url", "", "listen on this `address`, :PORT or HOST:PORT, for Claude Code with --sdk-url; without a host on this machine alone")
+	flags.BoolVar(&o.insecure, "insecure-listen", false, "with --sdk-url, listen also where other machines can connect: nothing is encrypted")
 	flags.StringVar(&o.exec, "exec", "", "with --sdk-url, start this `command`; {url} in it, else --sdk-url behind it, becomes the address")
 	flags.StringVar(&o.agent, "agent", "", "observe a session of this `agent`, which has no teams")
 	flags.StringVar(&o.claudeTeam, "claude-team", "", "follow the files of this `team` of Claude Code's")
@@ -183,6 +185,8 @@ func (o *observation) check(args *[]string) error {
 		return usage{errors.New("--exec is the program that connects to --sdk-url ADDRESS")}
 	case o.sdkURL != "" && o.exec == "" && len(*args) > 0:
 		return usage{errors.New("with --sdk-url the arguments are those of the program of --exec")}
+	case o.insecure && o.sdkURL == "":
+		return usage{errors.New("--insecure-listen is for an address that --sdk-url listens on")}
 	case o.claudeTeam != "" && o.agent != "":
 		return usage{errors.New("--claude-team is a team of Claude Code's, and --agent for agents without teams")}
 	case o.sdkURL != "" && o.agent != "":

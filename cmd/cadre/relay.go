@@ -41,7 +41,7 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 	}
 	f := &relayed{procs: procs, note: o.note}
 	options := sdkurl.Options{
-		Listen: o.sdkURL, Procs: procs, Stderr: o.err, Warn: o.note, Consumer: !o.pass, ConsumerToken: os.Getenv(consumerVariable), Token: os.Getenv(sdkurl.TokenVariable),
+		Listen: o.sdkURL, Insecure: o.insecure, Procs: procs, Stderr: o.err, Warn: o.note, Consumer: !o.pass, ConsumerToken: os.Getenv(consumerVariable), Token: os.Getenv(sdkurl.TokenVariable),
 		See:  func(line []byte) { f.to.Line(relaySource, bytes.TrimSuffix(line, []byte("\n")), feed.Place{}) },
 		Lost: func(reason string) { f.to.Gap(relaySource, reason) },
 	}
@@ -51,7 +51,11 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 	if o.pass {
 		options.In, options.Out = os.Stdin, passing{o}
 	}
-	switch f.relay, err = sdkurl.Listen(options); {
+	f.relay, err = sdkurl.Listen(options)
+	if _, exposed := errors.AsType[*sdkurl.ExposedError](err); exposed {
+		return nil, usage{fmt.Errorf("%w; listen on 127.0.0.1 and use a tunnel, or allow it with --insecure-listen", err)}
+	}
+	switch {
 	case errors.Is(err, syscall.EADDRINUSE): // for now
 		return nil, err
 	case err != nil:

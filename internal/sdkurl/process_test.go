@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -140,10 +141,25 @@ func TestNotAProgramThatConnects(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for words, o := range map[string]Options{
 		"nobody to relay to": {}, "both an input and an output": {In: &bytes.Buffer{}}, "Procs is nil": {Consumer: true, Command: []string{"x"}}, "no address": {Consumer: true, Listen: "localhost"},
+		"of the program has 15": {Consumer: true, Token: "fifteen-letters"}, "of the consumer has 1 ": {Consumer: true, ConsumerToken: "x"},
 	} {
 		if _, err := Listen(o); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", words, err)
 		}
+	}
+	for _, address := range []string{"0.0.0.0:0", "[::]:0", "192.0.2.1:0"} { // the last one is nobody's
+		_, err := Listen(Options{Consumer: true, Listen: address})
+		if _, exposed := errors.AsType[*ExposedError](err); !exposed {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	for address, insecure := range map[string]bool{"127.0.0.1:0": false, "localhost:0": false, "0.0.0.0:0": true} {
+		r, err := Listen(Options{Consumer: true, Listen: address, Insecure: insecure, Token: "sixteen-letters-"})
+		if err != nil {
+			t.Errorf("%s: %v", address, err)
+			continue
+		}
+		r.Close()
 	}
 	r, err := Listen(Options{Consumer: true, Listen: ":0", Command: []string{"claude", "--x"}, Procs: &proc.Register{}})
 	if err != nil {

@@ -47,7 +47,7 @@ func recorded(t *testing.T, file string) (all []frame) {
 func TestRecordings(t *testing.T) {
 	for _, file := range []string{"testdata/2.1.47.jsonl", "testdata/2.1.47-auth.jsonl"} {
 		t.Run(file, func(t *testing.T) {
-			token := "nobody-asked"
+			token := "nobody-asked-for-one"
 			if strings.Contains(file, "auth") {
 				token = "dummy-session-token"
 			}

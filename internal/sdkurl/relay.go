@@ -24,9 +24,13 @@ const TokenVariable = "CLAUDE_CODE_SESSION_ACCESS_TOKEN"
 // URLWord stands in a command for the address to connect to.
 const URLWord = "{url}"
 
+// MinToken is how many characters a bearer token has that somebody chose.
+const MinToken = 16
+
 // Options say what to relay. A consumer has to be among them: In and Out, or a consumer's WebSocket, or both.
 type Options struct {
-	// Listen is the address to listen on; without a host, loopback alone. "" for any port there.
+	// Listen is the address to listen on; without a host, loopback alone. "" for any port there. One beyond
+	// loopback needs Insecure, because nothing that is said there is encrypted.
 	Listen string
 	// Command is the program and its arguments. [URLWord] in them becomes the address; if it is not there, --sdk-url and the address are added. Without a command
 	// nothing is started, and Run goes on until its context ends.
@@ -43,7 +47,9 @@ type Options struct {
 	// Consumer lets one consumer connect by WebSocket, with ConsumerToken.
 	Consumer bool
 	// Token and ConsumerToken are the bearer tokens; "" for random ones.
+	// Given ones have at least [MinToken] characters.
 	Token, ConsumerToken string
+	Insecure             bool
 
 	// See is called with each line of the program, as soon as it is on its way to the consumers. The line may not be changed.
 	See func(line []byte)
@@ -75,7 +81,15 @@ func (o *Options) complete() error {
 	if err != nil {
 		return fmt.Errorf("relay: %q is no address to listen on; :PORT or HOST:PORT is one", o.Listen)
 	}
-	o.Listen = net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port)
+	if err := o.resolve(cmp.Or(host, "127.0.0.1"), port); err != nil {
+		return err
+	}
+	for what, token := range map[string]string{"the program": o.Token, "the consumer": o.ConsumerToken} {
+		if token != "" && len(token) < MinToken {
+			return fmt.Errorf("relay: the bearer token of %s has %d characters, and fewer than %d can be guessed; "+
+				"choose a longer one, or none for a random one", what, len(token), MinToken)
+		}
+	}
 	o.Token, o.ConsumerToken = cmp.Or(o.Token, rand.Text()), cmp.Or(o.ConsumerToken, rand.Text())
 	if o.See == nil {
 		o.See = func([]byte) {}
@@ -89,6 +103,26 @@ func (o *Options) complete() error {
 	o.Connect, o.Quiet, o.Grace = cmp.Or(o.Connect, time.Minute), cmp.Or(o.Quiet, 5*time.Second), cmp.Or(o.Grace, 5*time.Second)
 	o.Memory, o.Disk = cmp.Or(o.Memory, 16<<20), cmp.Or(o.Disk, 1<<30)
 	return nil
+}
+
+// resolve looks the host up once, so that what is checked is what is listened on.
+func (o *Options) resolve(host, port string) error {
+	at, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return fmt.Errorf("relay: %q is no address to listen on: %w", o.Listen, err)
+	}
+	if !at.IP.IsLoopback() && !o.Insecure {
+		return &ExposedError{Address: at.String()}
+	}
+	o.Listen = at.String()
+	return nil
+}
+
+// ExposedError says that other machines could connect to the address, which was not allowed.
+type ExposedError struct{ Address string }
+
+func (e *ExposedError) Error() string {
+	return "other machines can connect to " + e.Address + ", and whoever is on the way can read along and speak for both ends"
 }
 
 // Relay is one program and its consumers.

@@ -220,7 +220,7 @@ func (c *client) listen() <-chan string {
 
 // A program whose relay is gone comes to the one that takes its place, at the address that it was started with, and what went to neither is said.
 func TestNextRelay(t *testing.T) {
-	before := play(t, Options{Token: "program"})
+	before := play(t, Options{Token: "token-of-program"})
 	p := before.program("")
 	p.say("{\"type\":\"system\",\"uuid\":\"e1\"}\n")
 	before.hear()
@@ -228,8 +228,8 @@ func TestNextRelay(t *testing.T) {
 	before.end()
 	address := before.r.URL()
 	for _, c := range []struct{ last, lost string }{{"", ""}, {"e2", `up to event "e2" before it connected here`}} {
-		next := play(t, Options{Token: "program", Listen: before.r.listener.Addr().String()})
-		p, _, err := next.dial(address, "program", c.last, websocket.DialOptions{})
+		next := play(t, Options{Token: "token-of-program", Listen: before.r.listener.Addr().String()})
+		p, _, err := next.dial(address, "token-of-program", c.last, websocket.DialOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,10 +289,10 @@ func (c *client) listenOnce(line string) <-chan struct{} {
 }
 
 func TestBearer(t *testing.T) {
-	s := play(t, Options{Consumer: true, Token: "program", ConsumerToken: "consumer"})
+	s := play(t, Options{Consumer: true, Token: "token-of-program", ConsumerToken: "token-of-consumer"})
 	for _, try := range []struct{ what, url, token string }{
-		{"no token", s.r.URL(), ""}, {"a wrong token", s.r.URL(), "programme"}, {"the consumer's for the program", s.r.URL(), "consumer"},
-		{"the program's for the consumer", s.r.ConsumerURL(), "program"}, {"nothing for the consumer", s.r.ConsumerURL(), ""},
+		{"no token", s.r.URL(), ""}, {"a wrong token", s.r.URL(), "programme"}, {"the consumer's for the program", s.r.URL(), "token-of-consumer"},
+		{"the program's for the consumer", s.r.ConsumerURL(), "token-of-program"}, {"nothing for the consumer", s.r.ConsumerURL(), ""},
 	} {
 		if _, response, err := s.dial(try.url, try.token, "", websocket.DialOptions{}); err == nil || response == nil || response.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%s: %v, %v", try.what, response, err)
@@ -302,7 +302,7 @@ func TestBearer(t *testing.T) {
 		t.Errorf("said: %q", s.notes(&s.words))
 	}
 	p := s.program("")
-	c, _, err := s.dial(s.r.ConsumerURL(), "consumer", "", websocket.DialOptions{})
+	c, _, err := s.dial(s.r.ConsumerURL(), "token-of-consumer", "", websocket.DialOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
