@@ -41,16 +41,32 @@ func TestWorktrees(t *testing.T) {
 		}
 		return agenttest.Say("I wait.")
 	}, "claude")
-	before := s.gitSays("rev-parse", "HEAD") + s.gitSays("status", "--porcelain")
+	before := s.gitSays("rev-parse", "HEAD") + s.gitSays("status", "--porcelain", "--", ":!trees-report.md")
 	r := s.run("write it twice", "--agent", "claude", "--name", "trees", "--permission-mode", "bypassPermissions", "--check", "false")
 	s.ended(r, 0)
 	if !strings.Contains(r.out, "not committed yet: work on cadre/trees@ann, cadre/trees@bob; to check and commit it: cadre consolidate trees") {
 		t.Errorf("it says\n%s", r.out)
 	}
-	if r := s.cadre("consolidate", "trees"); r.code != 1 || !strings.Contains(r.err, "(Merge the branch cadre/trees@bob) is open") {
+	merged := filepath.Join(s.home, "teams/trees/merged")
+	asked := "is merged for you to look at in " + merged
+	if !slices.ContainsFunc(s.of("lead"), func(r *agenttest.Request) bool { return r.Has(asked) }) {
+		t.Errorf("the lead was not told where to look:\n%s", s.model.Story())
+	}
+	if text, err := os.ReadFile(filepath.Join(merged, "shared")); string(text) != "ann\n" {
+		t.Errorf("to look at is %q, %v", text, err)
+	}
+	merge := read[struct{ Subject, Description, Status string }](s.world, "task", "show", "trees", "3")
+	if merge.Subject != "Merge the branch cadre/trees@bob" || !strings.Contains(merge.Description, "conflicts with the branch cadre/trees@ann in shared") || merge.Status != "completed" {
+		t.Errorf("the task of the lead is %+v", merge)
+	}
+	if r := s.cadre("consolidate", "trees"); r.code != 1 || !strings.Contains(r.err, "task 4 (Merge the branch cadre/trees@bob) is open") { // nothing was merged
 		t.Errorf("consolidated: %+v", r)
 	}
-	if after := s.gitSays("rev-parse", "HEAD") + s.gitSays("status", "--porcelain"); after != before {
+	s.must("task", "rm", "trees", "4")
+	if r := s.cadre("consolidate", "trees"); r.code != 1 || !strings.Contains(r.err, "the check false failed") || !strings.Contains(r.err, "the branch cadre/trees@bob is left out") {
+		t.Errorf("consolidated: %+v", r)
+	}
+	if after := s.gitSays("rev-parse", "HEAD") + s.gitSays("status", "--porcelain", "--", ":!trees-report.md"); after != before {
 		t.Errorf("HEAD and status were\n%s\nand are\n%s", before, after)
 	}
 	for _, name := range []string{"ann", "bob"} {
@@ -62,6 +78,7 @@ func TestWorktrees(t *testing.T) {
 	if got := s.gitSays("log", "--all", "--grep=work of ann", "--format=%s"); got != "work of ann" {
 		t.Errorf("ann's own commit is %q", got)
 	}
+	s.must("abort", "trees")
 	if trees := s.gitSays("worktree", "list", "--porcelain"); strings.Count(trees, "worktree ") != 1 {
 		t.Errorf("worktrees are left:\n%s", trees)
 	}

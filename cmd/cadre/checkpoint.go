@@ -205,7 +205,7 @@ func (a *app) setAside(ctx context.Context, name string) error {
 	if coord.Hosted(filepath.Join(dir, "hosts")) {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("a host of the damaged team %s still runs; end its process, which %s names, and try again", name, filepath.Join(dir, "hosts", "*", proc.AliveFile))}
 	}
-	if err := coord.KeepWork(ctx, dir, a.note); err != nil {
+	if err := coord.KeepWork(ctx, dir, "", a.note); err != nil {
 		return err
 	}
 	aside, err := a.home.SetAside(name)

@@ -129,7 +129,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 		},
 		Isolates: func(ctx context.Context) error { return isolates(ctx, d.Team().Dir) },
 		Cleanup: func(ctx context.Context) error {
-			if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
+			if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), d.Team().Dir, a.note); err != nil {
 				return err
 			}
 			return a.home.Remove(dir)

@@ -98,7 +98,7 @@ func (a *app) abortCommand() *cobra.Command {
 				return err
 			}
 		}
-		if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
+		if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), d.Team().Dir, a.note); err != nil {
 			return &team.Error{Code: team.NotReady, Text: "the team is aborted, but a process of it is still there: " + err.Error() + "; run cadre abort again"}
 		}
 		if was.Open() {
@@ -106,7 +106,7 @@ func (a *app) abortCommand() *cobra.Command {
 				return &team.Error{Code: team.NotReady, Text: "the team is aborted, but its consolidation has not ended: " + err.Error()}
 			}
 		}
-		if err := coord.KeepWork(ctx, dir, a.note); err != nil {
+		if err := coord.KeepWork(ctx, dir, d.Team().Dir, a.note); err != nil {
 			return err
 		}
 		return a.print(d.Team(), said("team %s is aborted; to read its record: cadre review %s", name, name))

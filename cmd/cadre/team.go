@@ -420,7 +420,7 @@ func (a *app) cleanup(ctx context.Context, name string, force bool) error {
 	if err != nil {
 		return err
 	}
-	if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
+	if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), t.Dir, a.note); err != nil {
 		return &team.Error{Code: team.NotReady, Text: "the team is ended, but a process of it is still there: " + err.Error() + "; run cadre cleanup again"}
 	}
 	if now, err := a.glance(ctx, name); err == nil && now.ID != t.ID {

@@ -40,7 +40,7 @@ The team shares a task list and a mailbox, which you use through the tools of th
 - When nothing is left for you to do, end your turn. You are woken by messages, by finished and failed tasks, and when a teammate fails. Never wait, sleep or poll.
 - Answer questions with SendMessage, plans with RespondToPlan, requests for permission with RespondToPermission.
 - When all work is done you are asked for the final report. What you answer then is the report.
-- Teammates with isolation worktree work on branches, and nothing of that is in the directory that you see. Do not merge branches there: they are merged, checked and committed when the team is consolidated, after your report.
+- Teammates with isolation worktree work on branches, and nothing of that is in the directory that you see. Do not merge branches there: they are merged, checked and committed when the team is consolidated, after your report. Before you are asked for that, all of it is merged in a worktree for you to look at, and you are told where.
 `)
 		if t.Delegate {
 			b.WriteString("- You are in delegate mode: you coordinate, and leave all other work to teammates. Other tools are denied.\n")
@@ -188,8 +188,13 @@ func Retry(reason string) string {
 }
 
 // AskReport asks the lead again, in a session that was not asked yet.
-func AskReport() string {
-	return "Everybody is idle. Answer with the final report on the goal: what was done, what was found, what is left. Your answer to this is the report, as it is. If work is missing, create tasks for it instead."
+// Merged is the directory in which the work of all members is merged, to look at; "" for none.
+func AskReport(merged string) string {
+	words := ""
+	if merged != "" {
+		words = "What members did on branches is merged for you to look at in " + merged + ". "
+	}
+	return words + "Everybody is idle. Answer with the final report on the goal: what was done, what was found, what is left. Your answer to this is the report, as it is. If work is missing, create tasks for it instead."
 }
 
 // Restate is what a member is told after its context was shortened: its role, who is there, and what is open.

@@ -14,6 +14,7 @@ import (
 	"cadre/internal/git"
 	"cadre/internal/proc"
 	"cadre/internal/team"
+	"cadre/internal/worktree"
 )
 
 // Options say what to consolidate. Of the functions all may be nil.
@@ -145,6 +146,7 @@ type work struct {
 	repo   *repository // its top is "" where there is none
 	fresh  bool        // what is staged was staged by this process, just now
 	notice string      // on where its checkpoints are, that was told
+	once   bool        // the lead is asked once to merge a commit
 }
 
 // prepare makes sure that nobody else consolidates the team, and that nothing of somebody who was killed at it still runs. With wait it waits for the other one.
@@ -460,6 +462,9 @@ func (w *work) tell(ctx context.Context, c team.Consolidation) {
 
 // seal saves the team as it is complete, and writes its record.
 func (w *work) seal(ctx context.Context) (*Record, error) {
+	if err := worktree.Hide(ctx, w.procs, w.Desk.Team().Dir, coord.MergedDir(w.Dir)); err != nil { // nobody needs it any more
+		w.Log("the merged worktree stays where it is: " + err.Error())
+	}
 	w.save(ctx)
 	return seal(ctx, w.Desk, w.Dir)
 }

@@ -94,20 +94,25 @@ func (l *lab) consolidating(point string) (points []string, killed bool) {
 }
 
 // killedAt has a process consolidate the team, which is killed at that command of git.
-func (l *lab) killedAt(when, at string) {
+func (l *lab) killedAt(when, at string) { l.Helper(); l.killedDoing("never", when, at) }
+
+// killedDoing has a process merge the team's work, or consolidate it, which is killed at that command of git. It returns whether it was.
+func (l *lab) killedDoing(what, when, at string) (killed bool) {
 	l.Helper()
 	counted := filepath.Join(l.folder, "counted")
 	if err := os.RemoveAll(counted); err != nil {
 		l.Fatal(err)
 	}
 	cmd := exec.CommandContext(l.ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=never %s", victim, l.folder), "PATH="+fatal+":"+os.Getenv("PATH"), atGit+"="+at, atGit+"_WHEN="+when, atGit+"_COUNT="+counted)
-	if out, err := cmd.Output(); err != nil && cmd.ProcessState.ExitCode() >= 0 {
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s", victim, what, l.folder), "PATH="+fatal+":"+os.Getenv("PATH"), atGit+"="+at, atGit+"_WHEN="+when, atGit+"_COUNT="+counted)
+	out, err := cmd.Output()
+	if err != nil && cmd.ProcessState.ExitCode() >= 0 {
 		l.Fatalf("the process failed: %v\n%s", err, out)
 	}
 	if err := l.desk.Refresh(l.ctx); err != nil {
 		l.Fatal(err)
 	}
+	return err != nil
 }
 
 // Killed at one point after the other, each time by whoever goes on, it is finished as if nothing had happened: one attempt, one commit, the right files,

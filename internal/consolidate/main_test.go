@@ -108,6 +108,13 @@ func consolidateUntil(at string) int {
 		return 3
 	}
 	os.Setenv(atGit+"_PID", strconv.Itoa(os.Getpid()))
+	if last == "merge" {
+		if _, err := Merge(ctx, Options{Desk: d, Dir: dir}); err != nil {
+			fmt.Println("error:", err)
+			return 1
+		}
+		return 0
+	}
 	_, err = Run(ctx, Options{Desk: d, Dir: dir, Actor: team.User, at: func(point string) {
 		fmt.Println(point)
 		if point == last {

@@ -125,7 +125,7 @@ func (w *work) about(b team.Branch, trouble string) briefing.Merge {
 
 // ask asks the lead to merge the branch, and with which commit of ours.
 func (w *work) ask(ctx context.Context, b team.Branch, with string, m briefing.Merge) error {
-	_, err := w.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.LeaveBranch{Member: b.Member, Commit: b.Commit, With: with, Why: m.String()}})
+	_, err := w.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.LeaveBranch{Member: b.Member, Commit: b.Commit, With: with, Why: m.String(), Once: w.once}})
 	if err != nil {
 		return fmt.Errorf("not on the task list, that %s is to be merged: %w", b.Name, err)
 	}

@@ -90,8 +90,8 @@ func Hosted(hosts string) bool {
 }
 
 // Settle waits until no host of an ended team lives any more, ends what they left running, and leaves what members did in worktrees on their branches.
-// hosts is the team's folder of hosts.
-func Settle(ctx context.Context, hosts string, log func(string)) error {
+// hosts is the team's folder of hosts, and project the directory that it worked in.
+func Settle(ctx context.Context, hosts, project string, log func(string)) error {
 	for Hosted(hosts) {
 		select {
 		case <-ctx.Done():
@@ -102,7 +102,7 @@ func Settle(ctx context.Context, hosts string, log func(string)) error {
 	if err := Clear(ctx, hosts, log); err != nil {
 		return err
 	}
-	return KeepWork(ctx, filepath.Dir(hosts), log)
+	return KeepWork(ctx, filepath.Dir(hosts), project, log)
 }
 
 // Clear ends what dead hosts left running, whether or not a member's lease names them, and removes their folders.

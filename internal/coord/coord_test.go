@@ -370,7 +370,7 @@ func TestALostLease(t *testing.T) {
 func TestSettle(t *testing.T) {
 	hosts := filepath.Join(t.TempDir(), "hosts")
 	log := func(string) {}
-	if err := coord.Settle(t.Context(), hosts, log); err != nil {
+	if err := coord.Settle(t.Context(), hosts, "", log); err != nil {
 		t.Errorf("without a host: %v", err)
 	}
 	procs, err := coord.Enroll(hosts, "h1")
@@ -379,7 +379,7 @@ func TestSettle(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := coord.Settle(ctx, hosts, log); err == nil {
+	if err := coord.Settle(ctx, hosts, "", log); err == nil {
 		t.Error("with a living host it did not wait")
 	}
 	if err := coord.Clear(t.Context(), hosts, log); err != nil || !coord.Hosted(hosts) {
@@ -388,7 +388,7 @@ func TestSettle(t *testing.T) {
 	if err := procs.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := coord.Settle(t.Context(), hosts, log); err != nil {
+	if err := coord.Settle(t.Context(), hosts, "", log); err != nil {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(hosts); len(left) > 0 {

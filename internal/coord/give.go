@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -182,10 +184,14 @@ func (s *seat) working() bool {
 // open gives the session what it begins with. One that has nothing to begin with is idle.
 func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Started) {
 	var text string
+	merged := MergedDir(filepath.Dir(s.host.Hosts))
+	if _, err := os.Stat(merged); err != nil {
+		merged = ""
+	}
 	s.host.Desk.View(func(st *team.State) {
 		text = briefing.Opening(st, s.member, begun.Resumed, slices.Contains(begun.Seen, 0))
 		if t := st.Team(); s.member == t.Lead && t.ReportAsked && t.LastWords == "" {
-			text = strings.TrimSpace(text + "\n\n" + briefing.AskReport())
+			text = strings.TrimSpace(text + "\n\n" + briefing.AskReport(merged))
 			s.asked()
 		}
 	})

@@ -236,7 +236,11 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 // access is what the session may do by itself.
 func (s *seat) access(st *team.State) agent.Access {
 	m, _ := st.Member(s.member)
-	return agent.Access{Mode: m.PermissionMode, Writes: st.Writes(s.member), Gated: s.bound || st.Gated(s.member), Allow: st.Team().Permissions.Allow}
+	allow := st.Team().Permissions.Allow
+	if s.member == s.lead { // to look at the merged work is asked of it, and needs nobody's leave
+		allow = append(slices.Clip(allow), "Read(/"+filepath.ToSlash(MergedDir(filepath.Dir(s.host.Hosts)))+"/**)")
+	}
+	return agent.Access{Mode: m.PermissionMode, Writes: st.Writes(s.member), Gated: s.bound || st.Gated(s.member), Allow: allow}
 }
 
 // live starts the session and sees it through. It returns when no process of it is left, with the reason why it ended by itself.

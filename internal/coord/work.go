@@ -23,6 +23,9 @@ const workTime = 2 * time.Minute
 
 const worktrees = "worktrees" // folder in a team's
 
+// MergedDir is where the merged worktree of a team is, in the team's folder.
+func MergedDir(dir string) string { return filepath.Join(dir, "merged") }
+
 // Place is the worktree of a member that works in isolation, of the team whose folder dir is.
 func Place(t team.Team, dir, member string) worktree.Place {
 	return worktree.Place{Repo: t.Dir, Dir: filepath.Join(dir, worktrees, member), Branch: team.BranchOf(t.Name, member)}
@@ -158,13 +161,12 @@ func Waiting(ctx context.Context, d *desk.Desk, procs *proc.Register) (all, out 
 	return all, out, nil
 }
 
-// KeepWork leaves what members did in the worktrees of a team on their branches. It is for a team that nobody runs any more, before its folder goes away.
-func KeepWork(ctx context.Context, dir string, log func(string)) error {
+// KeepWork leaves what members did in the worktrees of a team on their branches, and removes the merged worktree. It is for a team that
+// nobody runs any more, before its folder goes away. project is the directory that the team worked in,
+// "" where nobody knows it.
+func KeepWork(ctx context.Context, dir, project string, log func(string)) error {
 	entries, err := os.ReadDir(filepath.Join(dir, worktrees))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	procs, err := proc.Open("")
@@ -172,6 +174,9 @@ func KeepWork(ctx context.Context, dir string, log func(string)) error {
 		return err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
+	if err := worktree.Hide(ctx, procs, project, MergedDir(dir)); err != nil {
+		return err
+	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") { // it was being removed, and what was in it is kept
 			continue

@@ -29,6 +29,8 @@ type Lead struct {
 	Seen      int64    // seq of the last record that Saw was told
 	Saw       func(r *team.Record, d *desk.Desk)
 	Log       func(string)
+	// Merge makes the merged worktree of the team, or brings it up to date, and returns the directory to look in; "" for none.
+	Merge func(ctx context.Context) (dir string, err error)
 }
 
 // Result is how a run ended.
@@ -233,11 +235,30 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 	case at.led && len(at.isolated) > 0:
 		return false, nil, l.dismiss(ctx, at.isolated) // so that their work is on their branches before the lead reports
 	case at.led:
-		return false, nil, l.do(ctx, team.User, &team.AskReport{})
+		return false, nil, l.askReport(ctx)
 	case at.undone > 0 || len(at.members) == 0:
 		return true, nil, nil
 	}
 	return false, nil, l.dismiss(ctx, at.members)
+}
+
+// askReport asks the lead for its report, once the work of all members is merged for it to look at. Where that has become work for
+// the lead, because branches conflict, it is asked after that.
+func (l *Lead) askReport(ctx context.Context) error {
+	dir := ""
+	if l.Merge != nil && !l.Desk.Team().ReportAsked {
+		var err error
+		if dir, err = l.Merge(ctx); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			l.Log("the work of members could not be merged for the lead to look at: " + err.Error())
+		}
+		if l.look().busy {
+			return nil
+		}
+	}
+	return l.do(ctx, team.User, &team.AskReport{Merged: dir})
 }
 
 // Undone says why not everything is done although nothing more happens; nil when it is. Of a team whose host has ended it knows what came of the last

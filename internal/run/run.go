@@ -86,7 +86,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer a.close()
-	l := &Lead{Desk: a.desk, Title: o.File.Report.Title, Sections: o.File.Report.Sections, Report: a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Log}
+	l := &Lead{Desk: a.desk, Title: o.File.Report.Title, Sections: o.File.Report.Sections, Report: a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Log, Merge: a.merge}
 	short, err := a.work(ctx, l)
 	if err != nil {
 		return Result{}, err
@@ -100,6 +100,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	result.Seconds = time.Since(began).Seconds()
 	return result, err
+}
+
+// merge makes the merged worktree of the team.
+func (a *attempt) merge(ctx context.Context) (string, error) {
+	m, err := consolidate.Merge(ctx, consolidate.Options{Desk: a.desk, Dir: a.dir, Except: []string{a.Home.Root, a.Home.Claude}, Log: a.Log})
+	return m.Dir, err
 }
 
 // pending is what waits for the consolidation of the team. The report is no work of the team's that has to be committed.
@@ -163,14 +169,14 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		a.desk.View(func(s *team.State) { members = s.Members() })
 		a.close()
 		if t.CleanedUp {
-			if err := coord.Settle(ctx, filepath.Join(a.dir, "hosts"), o.Log); err != nil {
+			if err := coord.Settle(ctx, filepath.Join(a.dir, "hosts"), t.Dir, o.Log); err != nil {
 				return nil, err
 			}
 			if err := o.Home.Remove(a.dir); err != nil {
 				return nil, err
 			}
 		} else {
-			if err := coord.KeepWork(ctx, a.dir, o.Log); err != nil {
+			if err := coord.KeepWork(ctx, a.dir, t.Dir, o.Log); err != nil {
 				return nil, err
 			}
 			if err := merged(ctx, t, members); err != nil {

@@ -151,9 +151,11 @@ func (b *HandOver) decide(d *decision) error {
 }
 
 // AskReport asks a lead that is an agent for its last words, because all work is done.
-type AskReport struct{}
+type AskReport struct {
+	Merged string // directory in which the work of all members is merged, to look at; "" for none
+}
 
-func (*AskReport) decide(d *decision) error {
+func (b *AskReport) decide(d *decision) error {
 	if d.Actor != User && !d.isHost() {
 		return refuse(Denied, "the report is asked for by who runs the team")
 	}
@@ -164,7 +166,11 @@ func (*AskReport) decide(d *decision) error {
 		return nil
 	}
 	d.emit(&ReportAsked{})
-	d.tell(d.team.Lead, TypeSystem, ReportRef, "%s", d.reportQuestion())
+	words := d.reportQuestion()
+	if b.Merged != "" {
+		words = "What members did on branches is merged for you to look at in " + b.Merged + ". What you change there is not kept, and nothing of it is in your directory yet. " + words
+	}
+	d.tell(d.team.Lead, TypeSystem, ReportRef, "%s", words)
 	return nil
 }
 

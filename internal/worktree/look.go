@@ -50,12 +50,7 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 		return Absent, &BrokenError{p.Dir, fmt.Sprintf(format, args...), try}
 	}
 	aside := "Move it away, and the worktree is made again from the branch " + p.Branch + "."
-	own := entry{}
-	for _, e := range entries(common) {
-		if e.names(p.Dir) {
-			own = e
-		}
-	}
+	own := entryOf(common, p.Dir)
 	info, err := os.Lstat(p.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && own.dir == "":

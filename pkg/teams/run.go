@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"cadre/internal/consolidate"
 	"cadre/internal/desk"
 	"cadre/internal/run"
 	"cadre/internal/team"
@@ -111,7 +112,11 @@ func (t *Team) runner(r Report) *run.Lead {
 	if r.File != "" && !filepath.IsAbs(r.File) {
 		r.File = filepath.Join(t.dir, r.File)
 	}
-	return &run.Lead{Desk: t.desk, Title: r.Title, Report: r.File, Seen: t.desk.Seq(), Log: t.opts.Log}
+	return &run.Lead{Desk: t.desk, Title: r.Title, Report: r.File, Seen: t.desk.Seq(), Log: t.opts.Log,
+		Merge: func(ctx context.Context) (string, error) {
+			m, err := consolidate.Merge(ctx, consolidate.Options{Desk: t.desk, Dir: filepath.Dir(t.room.hosts), Log: t.opts.Log})
+			return m.Dir, err
+		}}
 }
 
 // HandOver ends a member's session and has a fresh one go on for it, with its task, its mail, and a note of what the one before did: its context is full, or was

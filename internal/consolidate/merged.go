@@ -1,0 +1,122 @@
+package consolidate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cadre/internal/coord"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+	"cadre/internal/worktree"
+)
+
+const (
+	mergedLock   = "merged.lock"
+	mergeScratch = "merging" // folder in the team's
+)
+
+// Merged is the merged worktree of a team: what a consolidation would commit, in a worktree for somebody to look at.
+type Merged struct {
+	Dir string // to look in: the team's directory in that worktree; "" where no member works in a worktree
+	In  []team.Branch
+	Out []team.Branch // that conflict, or are left out
+}
+
+// Merge makes the merged worktree of the team, or brings the one that is there up to date: what HEAD names, what is the team's in its
+// directory, and the branches of its members, in that order. A branch that conflicts is left out, and becomes a task for the lead,
+// once for each of its commits. Of what is checked out in the project it touches nothing. Of the options it takes Desk, Dir, Except and
+// Log.
+func Merge(ctx context.Context, o Options) (merged Merged, err error) {
+	var isolated bool
+	o.Desk.View(func(s *team.State) {
+		for _, m := range s.Members() {
+			isolated = isolated || m.Isolation == team.Worktree
+		}
+	})
+	if !isolated {
+		return Merged{}, nil
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	o.Except = append(realPaths(o.Except), realPaths([]string{o.Dir})...)
+	lock, err := lockMerged(ctx, o.Dir)
+	if err != nil {
+		return Merged{}, err
+	}
+	defer lock.Unlock()
+	w := &work{Options: o, once: true}
+	if w.procs, err = proc.Open(""); err != nil {
+		return Merged{}, err
+	}
+	defer w.procs.Close(context.WithoutCancel(ctx))
+	t := o.Desk.Team()
+	if w.repo, err = open(ctx, w.procs, t.Dir); err != nil || w.repo.top == "" {
+		return Merged{}, err
+	}
+	parent, err := w.repo.head(ctx)
+	if parent == "" || err != nil {
+		return Merged{}, err
+	}
+	scratch := filepath.Join(o.Dir, mergeScratch)
+	defer os.RemoveAll(scratch)
+	var paths []string
+	if t.Base.Unknown == "" && t.Base.Top == w.repo.top { // else nobody can tell what is the team's there
+		s, err := w.repo.sort(ctx, t.Base, team.Consolidation{}, o.Except)
+		if err != nil {
+			return Merged{}, err
+		}
+		paths = s.ours
+	}
+	before, err := w.repo.stage(ctx, filepath.Join(scratch, "index"), parent, paths)
+	if err != nil {
+		return Merged{}, err
+	}
+	branches, out, err := coord.Waiting(ctx, o.Desk, w.procs)
+	if err != nil {
+		return Merged{}, err
+	}
+	merged.Out = out
+	m, err := w.merging(ctx, parent, before, branches)
+	if err != nil {
+		return Merged{}, err
+	}
+	for _, b := range branches {
+		next, conflict, err := worktree.Join(ctx, w.procs, w.repo.top, m.ours, b.Commit)
+		switch {
+		case err != nil:
+			return Merged{}, err
+		case !conflict.None():
+			if err := w.conflicts(ctx, m, b, conflict); err != nil {
+				return Merged{}, err
+			}
+			merged.Out = append(merged.Out, b)
+			continue
+		}
+		if err := m.take(ctx, w.repo, b, next); err != nil {
+			return Merged{}, err
+		}
+	}
+	merged.In = m.in
+	merged.Dir, err = worktree.Show(ctx, w.procs, t.Dir, coord.MergedDir(o.Dir), m.ours)
+	return merged, err
+}
+
+// lockMerged waits until nobody else is at the merged worktree.
+func lockMerged(ctx context.Context, dir string) (*proc.Lock, error) {
+	for {
+		lock, err := proc.NewLock(filepath.Join(dir, mergedLock))
+		if !errors.Is(err, proc.ErrHeld) {
+			return lock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("another process is at the merged worktree of the team: %w", context.Cause(ctx))
+		case <-time.After(lookAgain):
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package consolidate
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"cadre/internal/coord"
+	"cadre/internal/team"
+)
+
+func (l *lab) merge() Merged {
+	l.Helper()
+	before := l.scene()
+	m, err := Merge(l.ctx, l.options())
+	if err != nil {
+		l.Fatal(err)
+	}
+	if after := l.scene(); after != before {
+		l.Errorf("what is checked out was\n%s\nand is\n%s", before, after)
+	}
+	return m
+}
+
+// worked has a member's work in its worktree on its branch, and the worktree gone, as when its session has ended.
+func (l *lab) worked(name string) {
+	l.Helper()
+	if err := coord.LeaveWork(l.ctx, l.desk, l.procs, l.folder, name, func(text string) { l.Error(text) }); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// files are those of the merged worktree with the first line of each.
+func (l *lab) files(dir string) string {
+	l.Helper()
+	var all []string
+	for _, name := range strings.Split(l.git("-C", dir, "ls-files"), "\n") {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			l.Fatal(err)
+		}
+		first, _, _ := strings.Cut(string(text), "\n")
+		all = append(all, name+"="+first)
+	}
+	return strings.Join(all, " ")
+}
+
+// What a lead looks at is HEAD with what the team has in its directory and what is on all branches. Nothing of that is in what is checked out, and what the
+// person has not committed is not in it.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.write("mine.txt", "the person's\n")
+	l.write("b.txt", "the person's\n")
+	l.found()
+	if m := l.merge(); m.Dir != "" {
+		t.Errorf("nobody works in a worktree, and there is %s", m.Dir)
+	}
+	l.isolate("eve", "hers.txt")
+	l.isolate("dan", "a.txt")
+	l.write("team.txt", "the team's\n")
+	l.worked("eve")
+	m := l.merge() // dan has committed nothing yet
+	if got := l.files(m.Dir); got != "a.txt=one b.txt=one hers.txt=eve's team.txt=the team's" || m.Dir != filepath.Join(l.folder, "merged") {
+		t.Errorf("in %s is %s", m.Dir, got)
+	}
+	l.worked("dan")
+	if err := os.WriteFile(filepath.Join(m.Dir, "own.txt"), []byte("the lead's\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.remove("team.txt")
+	l.write("more.txt", "the team's\n")
+	if got := l.files(l.merge().Dir); got != "a.txt=dan's b.txt=one hers.txt=eve's more.txt=the team's" {
+		t.Errorf("there is %s", got)
+	}
+	if status := l.git("-C", m.Dir, "status", "--porcelain", "--branch"); status != "## HEAD (no branch)" {
+		t.Errorf("its status is %s", status)
+	}
+	l.remove("more.txt")
+	l.write("b.txt", "one\n")
+	l.run()
+	if _, err := os.Lstat(m.Dir); err == nil {
+		t.Error("it is there after the consolidation")
+	}
+	if trees := l.git("worktree", "list"); strings.Contains(trees, "\n") {
+		t.Errorf("the worktrees: %s", trees)
+	}
+	l.tidy()
+}
+
+// A branch that conflicts is left out and asked about once for each commit, however often the work is merged; the lead that has resolved it sees it merged.
+func TestMergeWithConflicts(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found()
+	l.isolate("eve", "both.txt")
+	l.isolate("dan", "both.txt")
+	l.worked("eve")
+	l.worked("dan")
+	for range 2 {
+		m := l.merge()
+		if got := l.files(m.Dir); got != "a.txt=one b.txt=one both.txt=eve's" || len(m.Out) != 1 || m.Out[0].Member != "dan" {
+			t.Errorf("there is %s, without %v", got, m.Out)
+		}
+	}
+	l.do("lead", &team.CompleteTask{Task: "2", Result: "I could not"})
+	l.merge()
+	if n := l.tasks(); n != 2 {
+		t.Fatalf("there are %d tasks", n)
+	}
+	l.follow(l.ask("dan"))
+	l.worked("dan")
+	if m := l.merge(); len(m.Out) != 0 || l.files(m.Dir) != "a.txt=one b.txt=one both.txt=dan's" {
+		t.Errorf("there is %s, without %v", l.files(m.Dir), m.Out)
+	}
+	if n := l.tasks(); n != 2 {
+		t.Errorf("there are %d tasks", n)
+	}
+}
+
+func (l *lab) tasks() (n int) {
+	l.desk.View(func(s *team.State) {
+		for range s.Tasks() {
+			n++
+		}
+	})
+	return n
+}
+
+// Killed before or after any command of git, it is made by the next one as if nothing had happened, and nothing is left when it goes.
+func TestKilledMerge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a process is killed many times")
+	}
+	t.Parallel()
+	l := newLab(t)
+	l.write("mine.txt", "the person's\n")
+	l.found()
+	l.isolate("eve", "both.txt")
+	l.isolate("dan", "both.txt")
+	l.write("team.txt", "the team's\n")
+	l.worked("eve")
+	l.worked("dan")
+	before, kills := l.scene(), 0
+	for n := 1; ; n++ {
+		killed := l.killedDoing("merge", []string{"before", "after"}[n%2], strconv.Itoa(n))
+		if after := l.scene(); after != before {
+			t.Fatalf("killed at command %d, what is checked out was\n%s\nand is\n%s", n, before, after)
+		}
+		m := l.merge()
+		if got := l.files(m.Dir); got != "a.txt=one b.txt=one both.txt=eve's team.txt=the team's" || l.tasks() != 2 {
+			t.Fatalf("killed at command %d, there is %s, with %d tasks", n, got, l.tasks())
+		}
+		if left, _ := filepath.Glob(filepath.Join(l.folder, mergeScratch)); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+		l.tidy()
+		if !killed {
+			break
+		}
+		if kills++; n%3 == 0 { // else it is brought up to date the next time
+			if err := coord.KeepWork(l.ctx, l.folder, l.project, func(text string) { l.Log(text) }); err != nil {
+				t.Fatal(err)
+			}
+			if trees := l.git("worktree", "list"); strings.Contains(trees, "\n") {
+				t.Errorf("the worktrees: %s", trees)
+			}
+		}
+	}
+	if kills < 20 {
+		t.Errorf("it was killed %d times", kills)
+	}
+}
