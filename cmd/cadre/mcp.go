@@ -132,6 +132,9 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), d.Team().Dir, a.note); err != nil {
 				return err
 			}
+			if err := coord.DropWork(ctx, d.Team()); err != nil {
+				a.note(err.Error())
+			}
 			return a.home.Remove(dir)
 		}})
 	err = mcpserver.Stdio(ctx, tools, os.Stdin, protocol(), mcpserver.Options{Name: agent.ToolServerName, Version: version})

@@ -426,6 +426,9 @@ func (a *app) cleanup(ctx context.Context, name string, force bool) error {
 	if now, err := a.glance(ctx, name); err == nil && now.ID != t.ID {
 		return a.print(t, said("team %s is removed; another one of that name has begun meanwhile", name))
 	}
+	if err := coord.DropWork(ctx, t); err != nil {
+		a.note(err.Error())
+	}
 	if err := a.home.Remove(dir); err != nil {
 		return err
 	}

@@ -127,6 +127,9 @@ func (d *draft) touch(e team.Event) bool {
 	case *team.UsageReported:
 		touch(e.Task)
 		return false
+	case *team.WorkRecorded:
+		touch(e.Task)
+		return false
 	case *team.TeamRestored:
 		d.all = true
 		return false

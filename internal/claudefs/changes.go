@@ -84,7 +84,7 @@ func (c *changes) add(s *team.State, e team.Event) {
 		*team.MemberAttached, *team.MemberOffline, *team.MemberOnline, *team.HandoverRequested, *team.ShutdownRequested, *team.ShutdownWithdrawn, *team.PlanSubmitted, *team.PlanAnswered,
 		*team.PermissionRequested, *team.PermissionAnswered, *team.UsageReported, *team.HookRejected,
 		*team.DelegateChanged, *team.BudgetChanged, *team.BudgetExhausted, *team.ReportAsked, *team.ReportGiven,
-		*team.GapNoticed, *team.LeadAttached, *team.LeadLost, *team.FactsRecorded, *team.WorkSaved, *team.BranchLeft, *team.TeamReleased, *team.TeamTakenBack, *team.WorkFound,
+		*team.GapNoticed, *team.LeadAttached, *team.LeadLost, *team.FactsRecorded, *team.WorkSaved, *team.WorkRecorded, *team.BranchLeft, *team.TeamReleased, *team.TeamTakenBack, *team.WorkFound,
 		*team.ConsolidationBegan, *team.WorktreesMerged, *team.WorkStaged, *team.CheckPassed, *team.CheckFailed, *team.CommitMade, *team.TeamConsolidated, *team.ConsolidationAbandoned:
 		// not shown
 	default:

@@ -320,6 +320,9 @@ func (w *work) begin(ctx context.Context) error {
 
 // merge has what members did in worktrees of their own on their branches.
 func (w *work) merge(ctx context.Context) error {
+	if err := coord.RecordWork(ctx, w.Desk, w.procs, w.Dir, "", w.Log); err != nil {
+		return err
+	}
 	w.save(ctx)
 	w.step("checkpoint")
 	var home []string

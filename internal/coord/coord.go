@@ -19,6 +19,7 @@
 //   - The lease of a dead host is taken over as soon as the kernel has let go of its lock, after what it left running was ended.
 //   - A message is recorded as delivered after the session has it.
 //   - Nothing is tried again blindly: a session that cannot be started or ends by itself is reported, in its own words.
+//   - What a task did is recorded after it is completed: see [tracer].
 //   - When Run returns no session runs and the leases are given back. When the host is killed its children end with it.
 package coord
 
@@ -143,8 +144,9 @@ func bury(ctx context.Context, dir string, log func(string)) error {
 type Host struct {
 	Options
 	pulse   *pulse
-	covered atomic.Int64     // how many records of the team the last checkpoint covers
-	kept    func()           // ends the making of checkpoints, with a last one
+	covered atomic.Int64 // how many records of the team the last checkpoint covers
+	kept    func()       // ends the making of checkpoints, with a last one
+	tracer  *tracer
 	seats   map[string]*seat // by member
 	ended   chan *seat
 	look    chan struct{} // a seat has room for what was wanted before
@@ -161,6 +163,7 @@ func New(o Options) *Host {
 		o.Log = func(string) {}
 	}
 	h := &Host{Options: o, kept: func() {}, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{}, ended: make(chan *seat), look: make(chan struct{}, 1), broken: make(chan error, 1), over: make(chan struct{})}
+	h.tracer = newTracer(h.Desk, h.Procs, h.teamDir(), filepath.Join(h.Hosts, h.ID), team.Host(h.ID), h.Log)
 	h.pulse.others.Log = h.Log
 	h.pulse.others.Do = func(ctx context.Context, body team.Body) error { return h.do(ctx, body, 0) }
 	return h
@@ -261,6 +264,10 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 			err = h.do(ctx, &team.MarkLate{Member: w.Member}, 0)
 		case team.WantExpirePlan:
 			err = h.do(ctx, &team.ExpirePlan{Request: w.Request}, 0)
+		case team.WantBase, team.WantRecord:
+			if i < 0 || members[i].Host == h.ID || members[i].Host == "" { // else its own host does it
+				h.tracer.begin(w.Task)
+			}
 		case team.WantSession:
 			if h.Agent(members[i].Agent) == nil {
 				break // it waits for a host that knows its agent
@@ -411,10 +418,15 @@ func (h *Host) leave(ctx context.Context) error {
 		case s := <-h.ended:
 			h.vacate(s)
 		case <-ctx.Done():
+			h.tracer.close(ctx)
 			h.kept()
 			return errors.Join(fmt.Errorf("%d sessions did not end in time and were killed", len(h.seats)), h.Procs.Close(context.WithoutCancel(ctx)))
 		}
 	}
+	if err := h.tracer.settle(ctx, ""); err != nil {
+		h.Log("what tasks did is not recorded: " + err.Error())
+	}
+	h.tracer.close(ctx)
 	h.kept()
 	var mine []team.Member
 	h.Desk.View(func(s *team.State) {

@@ -247,6 +247,7 @@ func (s *seat) claim(ctx context.Context) (task string, fence int64) {
 		}
 		return "", 0
 	}
+	s.host.tracer.follow(ctx, receipt.Record.Events)
 	for _, e := range receipt.Record.Events {
 		if claimed, ok := e.(*team.TaskClaimed); ok {
 			s.works()

@@ -296,6 +296,9 @@ type memberDesk struct{ seat *seat }
 
 func (d memberDesk) Do(ctx context.Context, body team.Body) (*team.Record, error) {
 	receipt, err := d.seat.host.Desk.Do(ctx, team.Command{ID: desk.NewID(), Actor: d.seat.member, Incarnation: d.seat.incarnation, Body: inWords(body)})
+	if err == nil && receipt.Record != nil {
+		d.seat.host.tracer.follow(ctx, receipt.Record.Events)
+	}
 	return receipt.Record, err
 }
 

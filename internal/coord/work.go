@@ -38,8 +38,18 @@ func (h *Host) leaveWork(m team.Member) {
 	if m.Isolation != team.Worktree {
 		return
 	}
+	h.settle(m.Name)
 	if err := LeaveWork(context.Background(), h.Desk, h.Procs, filepath.Dir(h.Hosts), m.Name, h.Log); err != nil {
 		h.Log(err.Error())
+	}
+}
+
+// settle records what the member's completed tasks did, before its worktree goes.
+func (h *Host) settle(member string) {
+	ctx, cancel := context.WithTimeout(context.Background(), workTime)
+	defer cancel()
+	if err := h.tracer.settle(ctx, member); err != nil {
+		h.Log("what the tasks of " + member + " did is not recorded: " + err.Error())
 	}
 }
 
@@ -49,6 +59,9 @@ func (h *Host) leaveWork(m team.Member) {
 func LeaveWork(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, member string, log func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, workTime)
 	defer cancel()
+	if err := RecordWork(ctx, d, procs, dir, member, log); err != nil {
+		return err
+	}
 	t := d.Team()
 	p := Place(t, dir, member)
 	var m team.Member
@@ -100,6 +113,7 @@ func (h *Host) keepWork(m team.Member) {
 	if m.Isolation != team.Worktree {
 		return
 	}
+	h.settle(m.Name)
 	var over, running bool
 	h.Desk.View(func(s *team.State) {
 		over = ended(s)

@@ -29,6 +29,11 @@ func (r Runner) Committing(ctx context.Context) Runner {
 	return named
 }
 
+// Ours is the runner with cadre as the author and the committer, of commits that are nobody's work.
+func (r Runner) Ours() Runner {
+	return r.With("GIT_AUTHOR_NAME="+ourName, "GIT_AUTHOR_EMAIL="+ourMail, "GIT_COMMITTER_NAME="+ourName, "GIT_COMMITTER_EMAIL="+ourMail)
+}
+
 func (r Runner) told(ctx context.Context, role string) string {
 	r.Settings = append(slices.Clone(r.Settings), "user.useConfigOnly=true")
 	ident, err := r.Text(ctx, "var", "GIT_"+role+"_IDENT")

@@ -172,6 +172,9 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 			if err := coord.Settle(ctx, filepath.Join(a.dir, "hosts"), t.Dir, o.Log); err != nil {
 				return nil, err
 			}
+			if err := coord.DropWork(ctx, t); err != nil {
+				o.Log(err.Error())
+			}
 			if err := o.Home.Remove(a.dir); err != nil {
 				return nil, err
 			}

@@ -162,6 +162,8 @@ func event(e team.Event, r *team.Record) string {
 		return fmt.Sprintf("the work of %s is on the branch %s, and not merged", e.Member, e.Branch)
 	case *team.WorkSaved:
 		return fmt.Sprintf("what %s has done of task %s is kept with it", e.Saved.Member, e.Task)
+	case *team.WorkRecorded:
+		return fmt.Sprintf("task %s: %s", e.Task, Work(e.Work))
 	case *team.MessageSent:
 		from := e.Message.From
 		if from == "" {
@@ -184,6 +186,27 @@ func event(e team.Event, r *team.Record) string {
 		return fmt.Sprintf("%s sent to %s again", messages(e.Seqs), e.Member)
 	}
 	return e.Kind()
+}
+
+// Work is what a task did, in one line.
+func Work(w team.Work) string {
+	switch {
+	case w.Base == "":
+		return "what it starts from was not recorded" + tail(strings.Join(w.Left, "; "))
+	case w.Open():
+		return "starts from " + Parent(w.Base)
+	case w.Commit == "":
+		return "what it did was not recorded" + tail(strings.Join(w.Left, "; "))
+	}
+	done := fmt.Sprintf("%s changed %s (%.12s..%.12s", w.Member, files(int64(len(w.Files))), w.Base, w.Commit)
+	if w.Branch != "" {
+		done += " on " + w.Branch
+	}
+	done += ")"
+	if len(w.Others) > 0 {
+		done += ", while others worked there: " + strings.Join(w.Others, ", ")
+	}
+	return done
 }
 
 // Parent is the commit that something is staged on.

@@ -106,7 +106,8 @@ func (d *decision) enter() error {
 		case d.team.Status == TeamComplete || d.team.Status == TeamAborted:
 			_, receiving := d.Body.(mailReading)
 			_, consolidating := d.Body.(*Consolidate)
-			if !receiving && !(consolidating && d.team.Status == TeamComplete && d.team.Consolidation.Step != Done) {
+			_, recording := d.Body.(*RecordWork) // what was done stays true when the team is over
+			if !receiving && !recording && !(consolidating && d.team.Status == TeamComplete && d.team.Consolidation.Step != Done) {
 				return refuse(Finished, "team %s is %s and changes no more; cadre cleanup %s removes it", d.team.Name, d.team.Status, d.team.Name)
 			}
 		}

@@ -186,6 +186,7 @@ func (t *Task) fields(c *coder) {
 	c.str("result", &t.Result)
 	c.raws("metadata", &t.Metadata)
 	part(c, "saved", &t.Saved)
+	part(c, "work", &t.Work)
 	c.str("createdBy", &t.CreatedBy)
 	c.str("completedBy", &t.CompletedBy)
 	c.int("createdAt", (*int64)(&t.CreatedAt))

@@ -55,6 +55,7 @@ func (s *State) reindex(i int) {
 func (s *State) reready(i int) {
 	t := &s.tasks[i]
 	ready := t.Status == Pending && t.blockers == 0 && !t.GivenUp()
+	s.traced.set(i, t.Status == InProgress || t.Status == Completed && t.Work.Open())
 	at := priorityIndex(t.Priority)
 	for p := range s.ready {
 		s.ready[p].set(i, ready && p == at)

@@ -289,6 +289,7 @@ type Task struct {
 	Result      string
 	Metadata    map[string]json.RawMessage
 	Saved       *Saved // what the last owner left behind when it could not go on; nil for nothing. It is replaced, never changed
+	Work        *Work  // what it started from, and once it is completed what it did; nil while nobody recorded that. It is replaced, never changed
 	CreatedBy   string
 	CompletedBy string
 	CreatedAt   Time
@@ -375,6 +376,7 @@ type State struct {
 	ready  [4]bitset // by priority: tasks that could be claimed by somebody
 	under  bitset    // tasks in progress
 	failed bitset    // tasks that are out of retries
+	traced bitset    // tasks of which a host is to record what they start from, or what they did
 	counts [4]int    // by status
 	named  map[string]int
 }

@@ -25,6 +25,8 @@ const (
 	WantRest             WantKind = "rest"              // the zombie's session is ended, for Reason, until there is a lead again
 	WantYield            WantKind = "yield"             // the zombie that waits for something gives its tasks back, for Reason
 	WantMarkLate         WantKind = "mark_late"         // the lead is told of messages that wait for long
+	WantBase             WantKind = "base"              // what the claimed Task starts from is recorded
+	WantRecord           WantKind = "record"            // what the completed Task did is recorded
 )
 
 // Want is one thing that should be true of the outside world. Wants are derived from the state and never queued, so a
@@ -37,6 +39,7 @@ type Want struct {
 	Seqs        []int64 // delivery: which messages, in order
 	Request     string  // expire_permission, expire_plan
 	Reason      string  // stop, retry, handover, rest, yield
+	Task        string  // base, record
 }
 
 // Wants returns what should be true at that time, always in the same order, and the time at which more may be due though nothing happens; 0 for never.
@@ -62,6 +65,7 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 			wants = append(wants, Want{Kind: WantExpirePermission, Key: "expire/" + p.Request, Member: p.Member, Request: p.Request})
 		}
 	}
+	wants = append(wants, s.traceWants()...)
 	for i := range s.members {
 		m := &s.members[i]
 		if !m.Status.Running() {

@@ -1,0 +1,161 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Work is what a task did, in git. It begins with what the task starts from, and a host completes it when the task is completed. Base..Commit is what the
+// task did. In a worktree these are commits on the member's branch. In the team's directory they are snapshots that no branch names.
+type Work struct {
+	Member string   // who did it
+	Branch string   // that it is on; "" for the team's directory
+	Base   string   // commit that it started from; "" where that could not be recorded, and Left says why
+	Commit string   // commit that it ended with, Base where it changed nothing; "" until the task is completed, or where it could not be recorded, and Left says why
+	Files  []string // that differ between the two, from the top of the repository; of very many the first ones
+	Left   []string // what is in no commit, and why; and what else the record cannot tell
+	Others []string // who else worked in the team's directory meanwhile: some of Files may be theirs
+	Fence  int64    // of the claim that it is about
+	Since  Time     // when Base was recorded
+	Done   bool     // the task is completed, and nothing more is recorded of it
+}
+
+// MaxFiles is how many files the record of a task's work names.
+const MaxFiles = 1000
+
+// Open reports whether it is still to be recorded what the task did.
+func (w *Work) Open() bool { return w != nil && w.Base != "" && !w.Done }
+
+// WorkWanted returns what is to be recorded now of the task's work: [WantBase], [WantRecord], or "" for nothing.
+func (s *State) WorkWanted(task string) WantKind {
+	t := s.task(task)
+	switch {
+	case t == nil:
+		return ""
+	case t.Status == InProgress && (t.Work == nil || t.Work.Fence != t.Fence):
+		return WantBase
+	case t.Status == Completed && t.Work.Open():
+		return WantRecord
+	}
+	return ""
+}
+
+func (s *State) traceWants() (wants []Want) {
+	for i := range s.traced.all() {
+		t := &s.tasks[i]
+		switch kind := s.WorkWanted(t.ID); kind {
+		case WantBase:
+			wants = append(wants, Want{Kind: kind, Key: fmt.Sprintf("%s/%s/%d", kind, t.ID, t.Fence), Member: t.Owner, Task: t.ID})
+		case WantRecord:
+			wants = append(wants, Want{Kind: kind, Key: fmt.Sprintf("%s/%s/%d", kind, t.ID, t.Work.Fence), Member: t.Work.Member, Task: t.ID})
+		}
+	}
+	return wants
+}
+
+// Unrecorded returns the completed tasks of which a host is still to record what they did.
+func (s *State) Unrecorded() (tasks []Task) {
+	for i := range s.traced.all() {
+		if t := &s.tasks[i]; s.WorkWanted(t.ID) == WantRecord {
+			tasks = append(tasks, s.show(t))
+		}
+	}
+	return tasks
+}
+
+// RecordWork records what a task starts from while it is in progress, and what it did once it is completed. What was recorded stays.
+type RecordWork struct {
+	Task string
+	Work Work // Fence is that of the claim; Others, Since and Done are the core's
+}
+
+func (b *RecordWork) decide(d *decision) error {
+	if d.Actor != User && !d.isHost() {
+		return refuse(Denied, "a host records what a task did")
+	}
+	t, err := d.live(b.Task)
+	if err != nil {
+		return err
+	}
+	w := b.Work
+	if _, err := d.known(w.Member); err != nil {
+		return err
+	}
+	if err := limit(text{"branch", w.Branch, MaxSubject}, text{"commit", w.Base + w.Commit, MaxSubject}, text{"list of files", strings.Join(w.Files, ""), MaxText},
+		text{"list of what is in no commit", strings.Join(w.Left, ""), MaxText}); err != nil {
+		return err
+	}
+	switch want := d.WorkWanted(t.ID); {
+	case len(w.Files) > MaxFiles:
+		return refuse(TooLarge, "the work has %d files, of at most %d", len(w.Files), MaxFiles)
+	case (w.Base == "" || t.Status == Completed && w.Commit == "") && len(w.Left) == 0:
+		return refuse(Invalid, "the record of a task's work names its commits, or says why there are none")
+	case want == "":
+		return nil // it is recorded already, or the task is neither at work nor done
+	case want == WantBase && (w.Member != t.Owner || w.Fence != t.Fence):
+		return refuse(Conflict, "%s was claimed anew since", t.label())
+	case want == WantRecord && (w.Fence != t.Work.Fence || w.Base != t.Work.Base):
+		return refuse(Conflict, "%s started from %s, not from %s", t.label(), brief(t.Work.Base), brief(w.Base))
+	}
+	w.Since, w.Others = d.At, nil
+	if before := t.Work; before != nil && before.Base == w.Base && w.Base != "" {
+		w.Since = before.Since
+	}
+	if w.Done = t.Status == Completed; !w.Done {
+		w.Commit, w.Files = "", nil
+	} else {
+		w.Others = d.alongside(t, w)
+	}
+	d.emit(&WorkRecorded{Task: t.ID, Work: w})
+	return nil
+}
+
+// alongside returns who else had a task in the team's directory between that task's base and now.
+func (s *State) alongside(t *Task, w Work) (others []string) {
+	for i := range s.tasks {
+		o := &s.tasks[i]
+		switch {
+		case w.Branch != "" || o == t || o.Work == nil || o.Work.Branch != "" || o.Work.Member == w.Member || slices.Contains(others, o.Work.Member):
+		case o.Status != Completed || o.CompletedAt >= w.Since: // a base takes longer to make than the clock to tick
+			others = append(others, o.Work.Member)
+		}
+	}
+	return others
+}
+
+// Alongside returns who else has had a task in the team's directory since the work of that task began.
+func (s *State) Alongside(task string) []string {
+	if t := s.task(task); t != nil && t.Work != nil {
+		return s.alongside(t, *t.Work)
+	}
+	return nil
+}
+
+// WorkRecorded says what the task started from, or what it did.
+type WorkRecorded struct {
+	Task string
+	Work Work
+}
+
+func (e *WorkRecorded) fields(c *coder) {
+	c.str("task", &e.Task)
+	c.sub("work", false, &e.Work)
+}
+
+func (e *WorkRecorded) apply(s *State, r *Record) {
+	s.change(e.Task, r, func(t *Task) { t.Work = &e.Work })
+}
+
+func (w *Work) fields(c *coder) {
+	c.str("member", &w.Member)
+	c.str("branch", &w.Branch)
+	c.str("base", &w.Base)
+	c.str("commit", &w.Commit)
+	c.strs("files", &w.Files)
+	c.strs("left", &w.Left)
+	c.strs("others", &w.Others)
+	c.int("fence", &w.Fence)
+	c.int("since", (*int64)(&w.Since))
+	c.bool("done", &w.Done)
+}
