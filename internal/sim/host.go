@@ -154,7 +154,7 @@ func (h *host) reconcile(t *thread) (next time.Duration, err error) {
 			if m.Host != h.id() && m.Host != "" {
 				next = min(next, h.of.w.now+watchEvery)
 			}
-			err = h.want(t, m)
+			err = h.want(t, *m)
 		case team.WantRest:
 			wanted = append(wanted, w.Member)
 			if h.of.w.bug("never-rests") {
@@ -164,9 +164,9 @@ func (h *host) reconcile(t *thread) (next time.Duration, err error) {
 				s.stop(stopRest, w.Reason)
 			} else if m.Host != h.id() {
 				next = min(next, h.of.w.now+watchEvery)
-				err = h.takeOver(t, m)
+				err = h.takeOver(t, *m)
 			} else if s == nil {
-				err = h.detach(t, m, w.Reason)
+				err = h.detach(t, *m, w.Reason)
 			}
 		case team.WantHandover:
 			if s := h.seat(w.Member); s != nil && s.incarnation == w.Incarnation {
@@ -184,12 +184,12 @@ func (h *host) reconcile(t *thread) (next time.Duration, err error) {
 			if s := h.seat(w.Member); s != nil {
 				s.stop(stopReport, w.Reason)
 			} else if m.Host == h.id() {
-				if err = h.keepBefore(t, m); err == nil {
+				if err = h.keepBefore(t, *m); err == nil {
 					err = h.report(t, &team.ReportStopped{Member: w.Member, Reason: w.Reason}, m.Lease)
 				}
 			} else if m.Host != "" {
 				next = min(next, h.of.w.now+watchEvery)
-				err = h.takeOver(t, m)
+				err = h.takeOver(t, *m)
 			}
 		}
 		if err != nil {
@@ -219,13 +219,13 @@ func (h *host) reconcile(t *thread) (next time.Duration, err error) {
 	return next, nil
 }
 
-func memberOf(members []team.Member, name string) team.Member {
-	for _, m := range members {
-		if m.Name == name {
-			return m
+func memberOf(members []team.Member, name string) *team.Member {
+	for i := range members {
+		if members[i].Name == name {
+			return &members[i]
 		}
 	}
-	return team.Member{}
+	return &team.Member{}
 }
 
 func (h *host) seat(member string) *seat {

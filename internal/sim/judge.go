@@ -62,8 +62,15 @@ type books struct {
 	lastSeq  int64
 	open     map[string]string // requests for permission, and plans, by id: whose
 	lost     map[string]bool   // members that ended
+	members  []sitting         // as they are on the list
 	host     map[string]string
 	lead     leadBook
+}
+
+// sitting is what the judge has to know of a member as it was.
+type sitting struct {
+	incarnation int64
+	running     bool
 }
 
 type taskBook struct {
@@ -151,13 +158,12 @@ func (j *judge) record(line []byte) {
 		}
 	}
 	j.command(r)
-	before := j.truth.Members()
 	j.lateness(r)
 	for _, e := range r.Events {
 		j.event(r, e)
 	}
 	j.truth.Apply(r)
-	j.afterwards(r, before)
+	j.afterwards(r)
 }
 
 // command looks at whether the record may be what that command became.
@@ -418,12 +424,17 @@ func (j *judge) comesBack(r *team.Record, member string, l *letterBook) {
 }
 
 // afterwards looks at the team after the record.
-func (j *judge) afterwards(r *team.Record, before []team.Member) {
-	for _, was := range before {
-		m, ok := j.truth.Member(was.Name)
+func (j *judge) afterwards(r *team.Record) {
+	before := j.members
+	j.members = make([]sitting, 0, len(before)+1)
+	for i, m := range j.truth.Members() { // nobody leaves the list
+		j.members = append(j.members, sitting{m.Incarnation, m.Status.Running()})
+		if i >= len(before) {
+			continue
+		}
+		was := before[i]
 		switch {
-		case !ok:
-		case m.Incarnation != was.Incarnation || !m.Status.Running():
+		case m.Incarnation != was.incarnation || !m.Status.Running():
 			for request, of := range j.open {
 				if of == m.Name && strings.HasPrefix(request, "permission") {
 					j.fail(asked, "the session of %s ended with record %d, and its request %s did not", m.Name, r.Seq, request)
@@ -437,7 +448,7 @@ func (j *judge) afterwards(r *team.Record, before []team.Member) {
 					delete(j.open, request) // the plan of somebody who is gone
 				}
 			}
-			if was.Status.Running() {
+			if was.running {
 				j.orphans(m.Name)
 			}
 		}

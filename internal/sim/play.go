@@ -51,7 +51,14 @@ func Play(seed uint64, mutant *Mutant) *Failure {
 
 // play plays a plan. It returns the first promise that is broken, tells tell what happens, and adds to steps how many there were; both may be nil.
 func play(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
-	w := &world{plan: plan, mutant: mutant, tell: tell, chat: 6, hosts: make([]*host, plan.Hosts), machines: []*machine{{name: "m1"}, {name: "m2"}},
+	var c crew
+	defer c.close()
+	return c.play(plan, mutant, tell, steps)
+}
+
+// play is play, with what is left of the crew of an earlier history.
+func (c *crew) play(plan Plan, mutant *Mutant, tell func(string), steps *int) *Broken {
+	w := &world{plan: plan, mutant: mutant, crew: c, tell: tell, chat: 6, hosts: make([]*host, plan.Hosts), machines: []*machine{{name: "m1"}, {name: "m2"}},
 		names: map[string]int{}, transcripts: map[string]*transcript{}, beats: map[string]heartbeat.Beat{}, saved: map[string]savedWork{}, edited: map[string]int{}}
 	w.judge = newJudge(w)
 	w.disk = &disk{w: w}

@@ -49,6 +49,8 @@ func search(first, n uint64, mutant *Mutant, deadline <-chan time.Time) (played,
 	var players sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		players.Go(func() {
+			var c crew
+			defer c.close()
 			for found.Load() == 0 {
 				i := next.Add(1) - 1
 				if i >= n {
@@ -60,7 +62,7 @@ func search(first, n uint64, mutant *Mutant, deadline <-chan time.Time) (played,
 					return
 				default:
 				}
-				if play(draw(first+i), mutant, nil, nil) != nil {
+				if c.play(draw(first+i), mutant, nil, nil) != nil {
 					found.CompareAndSwap(0, first+i)
 				}
 				done.Add(1)

@@ -1,10 +1,8 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -25,6 +23,7 @@ type world struct {
 	mutant *Mutant
 	judge  *judge
 	disk   *disk
+	crew   *crew
 	tell   func(string) // told what happens; nil where nobody listens
 
 	now     time.Duration // since the beginning, by no clock of the world
@@ -88,10 +87,9 @@ type thread struct {
 	of     *process
 	name   string
 	rng    *rand.Rand
-	resume func() (struct{}, bool)
-	cancel func()
-	yield  func(struct{}) bool
+	hand   *hand
 	ticket int // of its place in the agenda; older places are void
+	begun  bool
 	over   bool
 }
 
@@ -132,8 +130,7 @@ func (p *process) spawn(name string, do func(t *thread)) *thread {
 	w := p.w
 	t := &thread{of: p, name: w.numbered(p.name + "/" + name)}
 	t.rng = w.rng(t.name)
-	t.resume, t.cancel = iter.Pull(func(yield func(struct{}) bool) {
-		t.yield = yield
+	t.hand = w.crew.hire(func() {
 		defer func() {
 			t.over = true
 			if r := recover(); r != nil && r != (killed{}) {
@@ -159,9 +156,23 @@ func (p *process) kill() {
 func (t *thread) end() {
 	if !t.over {
 		t.over = true
-		t.cancel()
+		if t.begun {
+			t.resume() // it finds that it is over
+		} else {
+			t.of.w.crew.dismiss(t.hand)
+		}
 		t.of.w.disk.letGo(t)
 	}
+}
+
+// resume lets the thread run until it next waits. It reports whether it ever will.
+func (t *thread) resume() (more bool) {
+	t.begun = true
+	if done := t.hand.work(); done {
+		t.of.w.crew.dismiss(t.hand)
+		return false
+	}
+	return true
 }
 
 // bury ends the threads of the processes that were killed.
@@ -178,7 +189,11 @@ func (w *world) bury() {
 
 // pause gives the others their turn until the thread is woken.
 func (t *thread) pause() {
-	if !t.yield(struct{}{}) {
+	if t.over {
+		panic(killed{})
+	}
+	t.hand.rest()
+	if t.over {
 		panic(killed{})
 	}
 }
@@ -244,7 +259,7 @@ type entry struct {
 }
 
 func (a agenda) before(i, j int) bool {
-	return cmp.Or(cmp.Compare(a[i].at, a[j].at), cmp.Compare(a[i].n, a[j].n)) < 0
+	return a[i].at < a[j].at || a[i].at == a[j].at && a[i].n < a[j].n
 }
 
 func (a *agenda) push(e entry) {
@@ -309,7 +324,7 @@ func (w *world) run(until time.Duration) bool {
 		default:
 			w.now = e.at
 			w.running = e.t
-			_, more := e.t.resume()
+			more := e.t.resume()
 			w.running = nil
 			if !more {
 				e.t.over = true

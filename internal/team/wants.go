@@ -3,6 +3,7 @@ package team
 import (
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // WantKind is what sort of thing should be true of the outside world.
@@ -57,6 +58,7 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 		}
 		return false
 	}
+	wants = make([]Want, 0, 2*len(s.members))
 	if b := s.team.Budget.Millis; b > 0 && s.team.Exhausted == "" && due(plus(s.team.CreatedAt, Time(b))) {
 		wants = append(wants, Want{Kind: WantBudgetCheck, Key: "budget"})
 	}
@@ -154,11 +156,11 @@ func (s *State) zombieWants(m *Member, due func(Time) bool) []Want {
 
 // sessionWants is what the member's session is to have. One that is left alone after a trouble keeps its session, and gets nothing.
 func (s *State) sessionWants(m *Member, patient bool) []Want {
-	session := fmt.Sprintf("%s/%d", m.Name, m.Incarnation)
+	session := "/" + m.Name + "/" + strconv.FormatInt(m.Incarnation, 10)
 	want := func(kind WantKind, key string) Want {
-		return Want{Kind: kind, Key: fmt.Sprintf("%s/%s%s", kind, session, key), Member: m.Name, Incarnation: m.Incarnation}
+		return Want{Kind: kind, Key: string(kind) + session + key, Member: m.Name, Incarnation: m.Incarnation}
 	}
-	wants := []Want{want(WantSession, "")}
+	wants := append(make([]Want, 0, 4), want(WantSession, ""))
 	if m.Status == Spawning {
 		return wants
 	}
@@ -167,7 +169,7 @@ func (s *State) sessionWants(m *Member, patient bool) []Want {
 		w.Reason = m.Handover
 		return append(wants, w)
 	}
-	wants = append(wants, want(WantAccess, fmt.Sprintf("/%s/%t/%t", m.PermissionMode, s.Writes(m.Name), s.Gated(m.Name))))
+	wants = append(wants, want(WantAccess, "/"+m.PermissionMode+"/"+strconv.FormatBool(s.Writes(m.Name))+"/"+strconv.FormatBool(s.Gated(m.Name))))
 	if patient {
 		return wants
 	}
