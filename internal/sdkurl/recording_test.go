@@ -91,7 +91,7 @@ func TestRecordings(t *testing.T) {
 			s.await("all connections are there", func() bool { return len(s.notes(&s.words)) == connections-1 })
 			s.stop()
 			s.end()
-			if lost := s.notes(&s.lost); len(lost) != 1 || !strings.Contains(lost[0], "55b9216c") && token == "nobody-asked" {
+			if lost := s.notes(&s.lost); len(lost) != 1 || !strings.Contains(lost[0], "55b9216c") && token == "nobody-asked-for-one" {
 				t.Errorf("lost: %q", lost)
 			}
 			if connections != 4 || heard != 26 || lines != heard {
