@@ -44,7 +44,7 @@ func TestBudgets(t *testing.T) {
 					t.Errorf("it says %s", r.err)
 				}
 			}
-			if status := s.must("status", "spent"); !strings.Contains(status, "; the budget is spent: ") {
+			if status := s.must("status", "spent"); !strings.Contains(status, ", spent)") {
 				t.Errorf("its status is\n%s", status)
 			}
 			s.must("budget", "spent", c.more)

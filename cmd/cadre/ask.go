@@ -33,12 +33,13 @@ type typed struct {
 }
 
 type question struct {
-	text  string         // in one line
-	plan  sanitize.Block // that it is about
-	yes   team.Body
-	no    team.Body
-	waits func(s *team.State) bool // whether it is still one
-	desk  *desk.Desk
+	text    string // in one line
+	request string
+	plan    sanitize.Block // that it is about
+	yes     team.Body
+	no      team.Body
+	waits   func(s *team.State) bool // whether it is still one
+	desk    *desk.Desk
 }
 
 func newAsker(a *app, p *progress) *asker {
@@ -69,7 +70,7 @@ func (q *asker) saw(ctx context.Context, r *team.Record, d *desk.Desk) {
 			if answered[p.Request] || !asks {
 				continue
 			}
-			q.put(ctx, question{desk: d, text: fmt.Sprintf("%s asks to use %s: %s", p.Member, p.Tool, p.Input),
+			q.put(ctx, question{desk: d, request: p.Request, text: fmt.Sprintf("%s asks to use %s: %s", p.Member, p.Tool, p.Input),
 				yes: &team.AnswerPermission{Request: p.Request, Allow: true}, no: &team.AnswerPermission{Request: p.Request, Reason: "the user said no"},
 				waits: func(s *team.State) bool {
 					for _, open := range s.Permissions() {
@@ -83,7 +84,7 @@ func (q *asker) saw(ctx context.Context, r *team.Record, d *desk.Desk) {
 			if hosted {
 				continue // the lead decides
 			}
-			q.put(ctx, question{desk: d, text: e.Member + " plans:", plan: sanitize.Block(e.Plan),
+			q.put(ctx, question{desk: d, request: e.Request, text: e.Member + " plans:", plan: sanitize.Block(e.Plan),
 				yes: &team.AnswerPlan{Request: e.Request, Approved: true}, no: &team.AnswerPlan{Request: e.Request, Feedback: "The user said no."},
 				waits: func(s *team.State) bool {
 					m, _ := s.Member(e.Member)
@@ -93,9 +94,26 @@ func (q *asker) saw(ctx context.Context, r *team.Record, d *desk.Desk) {
 	}
 }
 
+// settled says how a question ended that was answered elsewhere, or by nobody.
+func settled(one question) string {
+	var answer team.Answer
+	one.desk.View(func(s *team.State) { answer, _ = s.Answered(one.request) })
+	switch {
+	case answer.Outcome == "timed_out":
+		return "timed out"
+	case answer.By == team.User:
+		return "settled meanwhile: you answered elsewhere, " + answer.Outcome
+	case answer.By != "":
+		return fmt.Sprintf("settled meanwhile: %s by %s", answer.Outcome, answer.By)
+	}
+	return "settled meanwhile"
+}
+
 func (q *asker) put(ctx context.Context, one question, how string) {
 	if !q.terminal {
-		q.progress.note("to answer: " + how)
+		if q.app.json { // else it is shown with what waits
+			q.progress.note("to answer: " + how)
+		}
 		return
 	}
 	q.once.Do(func() {
@@ -163,7 +181,7 @@ func (q *asker) pose(ctx context.Context, one question) bool {
 				return false
 			}
 		case <-moot:
-			q.progress.printf("? settled meanwhile")
+			q.progress.printf("? %s", settled(one))
 			return ctx.Err() == nil
 		case <-ctx.Done():
 			return false

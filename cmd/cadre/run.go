@@ -16,6 +16,7 @@ import (
 	"cadre/internal/consolidate"
 	"cadre/internal/desk"
 	"cadre/internal/regularfile"
+	"cadre/internal/resume"
 	"cadre/internal/run"
 	"cadre/internal/sanitize"
 	"cadre/internal/show"
@@ -134,6 +135,7 @@ type result struct {
 	Seconds      float64     `json:"seconds"`
 	Unmerged     []string    `json:"unmerged,omitempty"`    // branches that wait for the consolidation
 	Uncommitted  []string    `json:"uncommitted,omitempty"` // files of the team's that do
+	Attention    []team.Item `json:"attention,omitempty"`   // what waits for a person
 	Consolidated *sealedTeam `json:"consolidated,omitempty"`
 }
 
@@ -182,7 +184,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	switch {
 	case a.json:
 		last := result{Team: r.Team, Report: r.Report, Done: r.Done() && failure == nil, Reason: why, Completed: r.Completed, Failed: r.Failed, Open: r.Open, Seconds: r.Seconds,
-			Uncommitted: r.Pending.Files}
+			Uncommitted: r.Pending.Files, Attention: r.Attention}
 		for _, b := range r.Pending.Branches {
 			last.Unmerged = append(last.Unmerged, b.Name)
 		}
@@ -198,6 +200,9 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		}
 	case failure == nil:
 		done()
+		if err := writeItems(a.out.Writer, r.Team.Name, slices.DeleteFunc(r.Attention, func(i team.Item) bool { return i.Kind == team.ItemConsolidate })); err != nil { // the last line says more of that
+			return err
+		}
 		if last := next(r); last != "" {
 			a.out.Printf("%s\n", last)
 		}
@@ -253,6 +258,9 @@ type progress struct {
 	app  *app
 	live bool
 
+	looker *resume.Looker
+	known  map[string]bool // keys of what waits for the user and was shown
+
 	mu     sync.Mutex
 	status string
 }
@@ -283,11 +291,63 @@ func (p *progress) saw(r *team.Record, d *desk.Desk) {
 	p.mu.Lock()
 	p.status = now
 	p.mu.Unlock()
+	fresh := p.fresh(r, d)
 	for _, e := range r.Events {
-		if line := headline(e, r, d); line != "" {
+		if line := headline(e, r, d); line != "" && !saysMore(fresh, e) {
 			p.printf("%s  %s", show.Clock(r.At), show.Clean(line))
 		}
 	}
+	for _, i := range fresh {
+		p.printf("%s  ! %s\n            %s", show.Clock(r.At), i.Text, command(d.Team().Name, i))
+	}
+}
+
+// fresh returns what has come to wait for the user since the call before. This process runs the sessions and leads, so what is found outside is of that no news.
+func (p *progress) fresh(r *team.Record, d *desk.Desk) (fresh []team.Item) {
+	if r.Seq < d.Seq() {
+		return nil // there are more records to come
+	}
+	if p.looker == nil {
+		dir, err := p.app.home.Folder(d.Team().Name)
+		if err != nil {
+			return nil
+		}
+		p.looker = &resume.Looker{Desk: d, Dir: dir}
+	}
+	found, err := p.looker.Look(context.Background(), time.Now())
+	if err != nil {
+		return nil
+	}
+	outside := *found
+	outside.Hosted, outside.Led = true, true
+	var items []team.Item
+	d.View(func(s *team.State) { items = s.Attention(desk.Now(), &outside) })
+	waits := map[string]bool{}
+	for _, i := range items {
+		if i.WaitsFor != team.ForUser || i.Kind == team.ItemConsolidate { // the last line says more of that
+			continue
+		}
+		if waits[i.Key()] = true; !p.known[i.Key()] {
+			fresh = append(fresh, i)
+		}
+	}
+	p.known = waits
+	return fresh
+}
+
+// saysMore reports whether one of the items is what the event is about: then it is shown instead.
+func saysMore(items []team.Item, e team.Event) bool {
+	return slices.ContainsFunc(items, func(i team.Item) bool {
+		switch e := e.(type) {
+		case *team.PermissionRequested:
+			return i.Request == e.Permission.Request
+		case *team.PlanSubmitted:
+			return i.Request == e.Request
+		case *team.BudgetExhausted:
+			return i.Kind == team.ItemBudget && i.About == e.What
+		}
+		return false
+	})
 }
 
 // headline is what a person who watches a run wants to know; the log has the rest.

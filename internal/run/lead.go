@@ -42,7 +42,8 @@ type Result struct {
 	Failed    int
 	Open      int // tasks that are neither
 	Pending   consolidate.Pending
-	Short     error // why not everything is done; nil when it is
+	Attention []team.Item // what waits for a person, now that the run has ended
+	Short     error       // why not everything is done; nil when it is
 	Seconds   float64
 }
 

@@ -97,6 +97,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	if err == nil {
 		result.Pending = a.pending(ctx, result)
+		result.Attention = a.attention(ctx)
 	}
 	result.Seconds = time.Since(began).Seconds()
 	return result, err
@@ -109,6 +110,20 @@ func (a *attempt) merge(ctx context.Context) (string, error) {
 }
 
 // pending is what waits for the consolidation of the team. The report is no work of the team's that has to be committed.
+// attention is what waits for a person when this process has ended.
+func (a *attempt) attention(ctx context.Context) (items []team.Item) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	outside, err := resume.Look(ctx, a.desk, a.dir, time.Now())
+	if err != nil {
+		a.Log("what waits for you is not known: " + err.Error())
+		return nil
+	}
+	outside.Led = false
+	a.desk.View(func(s *team.State) { items = s.Attention(desk.Now(), outside) })
+	return items
+}
+
 func (a *attempt) pending(ctx context.Context, r Result) consolidate.Pending {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()

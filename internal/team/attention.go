@@ -26,6 +26,7 @@ const (
 	ItemFailed      ItemKind = "failed"      // a member failed, and its work is open
 	ItemOffline     ItemKind = "offline"     // nothing is heard of a member
 	ItemCheck       ItemKind = "check"       // the last consolidation ended with a failed check
+	ItemConflict    ItemKind = "conflict"    // a branch does not merge, and is to be merged by hand
 	ItemTaskFailed  ItemKind = "task_failed" // a task is out of retries
 	ItemTaskYours   ItemKind = "task_yours"  // a task is for the person who leads
 	ItemUnassigned  ItemKind = "unassigned"  // tasks are open that no member takes
@@ -332,6 +333,13 @@ func (a *attention) work() {
 	if a.t.Status == TeamActive && c.Step == Abandoned && c.Failed != "" {
 		a.add(Item{Kind: ItemCheck, WaitsFor: a.lead, About: c.Failed, Since: c.EndedAt, Hint: Hint{Action: ActConsolidate}}, "The check %s failed, and nothing was committed.", brief(c.Failed))
 	}
+	for i := range a.s.members {
+		m := &a.s.members[i]
+		if t := a.s.task(m.Left.Task); t != nil && m.Left.Commit != "" && !m.Left.Out && t.Status.open() {
+			a.add(Item{Kind: ItemConflict, WaitsFor: a.lead, Member: m.Name, Task: t.ID, About: m.Left.Branch, Since: t.CreatedAt, Hint: Hint{Action: ActShowTask, Task: t.ID}},
+				"The work of %s on the branch %s is to be merged by hand; task %s says how.", m.Name, m.Left.Branch, t.ID)
+		}
+	}
 	n, all := 0, a.s.failed.count()
 	for t := range a.s.OutOfRetries() {
 		if n++; n == mostAlike && all > mostAlike {
@@ -389,7 +397,7 @@ func (a *attention) rest() {
 		a.add(item, "The hook %s rejected the same thing of %s %d times%s: %s", r.Hook, person(r.Member), MaxStrikes, about, clipTo(r.Feedback, 200))
 	}
 	if a.t.Status == TeamConsolidating && !a.t.Consolidation.Open() && s.Count(InProgress) == 0 {
-		a.add(Item{Kind: ItemConsolidate, Hint: Hint{Action: ActConsolidate}}, "The work is done and waits to be checked and committed.")
+		a.add(Item{Kind: ItemConsolidate, Hint: Hint{Action: ActConsolidate}}, "The work is done and waits to be checked and committed%s.", a.branches())
 	}
 	for i := range s.members {
 		if m := &s.members[i]; m.Status.Running() && len(m.Late) > 0 {
@@ -405,6 +413,22 @@ func (a *attention) rest() {
 		a.add(Item{Kind: ItemFacts, Hint: Hint{Action: ActRecordFacts}}, "%s changed since the team took note of %s: %s.",
 			word(len(a.o.Stale), "A fact", "Facts"), word(len(a.o.Stale), "it", "them"), clipTo(strings.Join(a.o.Stale, ", "), 200))
 	}
+}
+
+// branches are those with work that the consolidation is to merge.
+func (a *attention) branches() string {
+	var names []string
+	for _, m := range a.s.Unmerged() {
+		names = append(names, m.Left.Branch)
+	}
+	return prefixed(": ", andMore(names))
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
 }
 
 // untaken returns the tasks that could be claimed and that no running teammate takes: those for the lead itself, and those for nobody.
@@ -444,6 +468,9 @@ func (s *State) untaken() (yours, nobodys []*Task) {
 				}
 				nobodys = append(nobodys, t)
 			case t.Owner == lead.Name && lead.Agent == External:
+				if s.asks(t.ID) != nil { // there is an item of the branch
+					continue
+				}
 				yours = append(yours, t)
 			case !takes(t):
 				nobodys = append(nobodys, t)

@@ -189,6 +189,10 @@ func TestAttention(t *testing.T) {
 		{name: "a record that was written", history: history{eve, &Consolidate{NoCommit: true}, &ReportMerged{Attempt: 1}, &ReportStaged{Attempt: 1}, &ReportMade{Attempt: 1}, &ReportConsolidated{Attempt: 1}}, outside: &Outside{Sealed: true}},
 		{name: "nobody looked", history: history{&AttachLead{Session: "mcp-1"}, shell("ann"), &CreateTask{Subject: "think"}},
 			want: "unassigned for user since 4 → assign_task 1: Task 1 is open, and no member takes it: think\n"},
+		{name: "a branch that does not merge", history: history{&SpawnMember{Name: "ann", Agent: Claude, Isolation: Worktree}, &LeaveBranch{Member: "ann", Commit: "c1", Why: "it conflicts"}}, outside: alive(),
+			want: "conflict for user since 3 → show_task 1: The work of ann on the branch cadre/demo@ann is to be merged by hand; task 1 says how.\n"},
+		{name: "marked for its end, with a branch", history: history{&SpawnMember{Name: "ann", Agent: Claude, Isolation: Worktree}, &LeaveBranch{Member: "ann", Commit: "c1"}, &SetStatus{Status: TeamConsolidating}}, outside: dead(),
+			want: "consolidate for user since 0 → consolidate: The work is done and waits to be checked and committed: cadre/demo@ann.\n"},
 		{name: "a team at its end", history: history{shell("ann"), &SetStatus{Status: TeamAborted}}, outside: dead()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -231,7 +235,7 @@ func TestNothingOfAnObservedTeamWaits(t *testing.T) {
 // something and has a hint, and it is the same after the state was read back.
 func TestAttentionOfAnyState(t *testing.T) {
 	order := []ItemKind{ItemPermission, ItemPlan, ItemInterrupted, ItemDirectory, ItemElsewhere, ItemDormant, ItemUnhosted, ItemLeadLost, ItemLeadFailed, ItemBudget, ItemBudgetLow, ItemFailed, ItemOffline,
-		ItemCheck, ItemTaskFailed, ItemTaskYours, ItemUnassigned, ItemHook, ItemConsolidate, ItemLate, ItemFacts}
+		ItemCheck, ItemConflict, ItemTaskFailed, ItemTaskYours, ItemUnassigned, ItemHook, ItemConsolidate, ItemLate, ItemFacts}
 	rapid.Check(t, func(t *rapid.T) {
 		s, _ := foundedBy(t, rapid.SampledFrom([]string{External, "claude"}).Draw(t, "lead"))
 		for n := range rapid.IntRange(1, 80).Draw(t, "steps") {

@@ -1,0 +1,83 @@
+package teams
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cadre/internal/desk"
+	"cadre/internal/resume"
+	"cadre/internal/team"
+)
+
+// Attention is one thing in a team that waits for a person, or for the lead where an agent leads that can see to it. The cadre program shows the same list, in the
+// same order.
+type Attention struct {
+	Kind     string    // what sort of thing it is, such as permission, plan, lead_lost, failed or task_failed
+	WaitsFor string    // [ForUser], or the name of the lead
+	Member   string    // that it is about; "" for none
+	Task     string    // id of the task that it is about
+	Request  string    // id of the request that waits for an answer
+	About    string    // the budget, check, hook or branch that it is about
+	Since    time.Time // zero where nobody knows
+	Deadline time.Time // when it is answered with no because nobody did; zero for never
+	Text     string    // a sentence; it may quote what agents wrote
+	Hint     Hint
+}
+
+// ForUser is [Attention].WaitsFor where the human whose team it is has to act.
+const ForUser = team.ForUser
+
+// Hint says which action would help, and on what.
+type Hint struct {
+	Action  string // such as answer_permission, resume, consolidate, raise_budget or retry_task
+	Member  string
+	Task    string
+	Request string
+	Name    string // spawn: a free name
+	Agent   string // spawn
+}
+
+// Attention returns what waits for a person: open requests, members that failed or of which nothing is heard, tasks out of retries, a lead that was lost, a spent
+// budget, and the like. Which processes are alive is looked at in the call.
+func (t *Team) Attention(ctx context.Context) ([]Attention, error) {
+	return t.attention(ctx, &resume.Looker{Desk: t.desk, Dir: filepath.Dir(t.room.hosts)})
+}
+
+func (t *Team) attention(ctx context.Context, looker *resume.Looker) (all []Attention, err error) {
+	if err := t.desk.Refresh(ctx); err != nil {
+		return nil, public(err)
+	}
+	outside, err := looker.Look(ctx, time.Now())
+	if err != nil {
+		return nil, public(err)
+	}
+	t.desk.View(func(s *team.State) {
+		for _, i := range s.Attention(desk.Now(), outside) {
+			all = append(all, Attention{Kind: string(i.Kind), WaitsFor: i.WaitsFor, Member: i.Member, Task: i.Task, Request: i.Request, About: i.About, Since: clock(i.Since),
+				Deadline: clock(i.Deadline), Text: i.Text, Hint: Hint{string(i.Hint.Action), i.Hint.Member, i.Hint.Task, i.Hint.Request, i.Hint.Name, i.Hint.Agent}})
+		}
+	})
+	return all, nil
+}
+
+// AwaitAttention waits until something waits for the user, and returns the list as it is then. What is not recorded, such as the end of a process, it sees within
+// two seconds.
+func (t *Team) AwaitAttention(ctx context.Context) ([]Attention, error) {
+	looker := &resume.Looker{Desk: t.desk, Dir: filepath.Dir(t.room.hosts)}
+	for {
+		seq := t.desk.Seq() // before the look, so that nothing after it is missed
+		all, err := t.attention(ctx, looker)
+		if err != nil || slices.ContainsFunc(all, func(a Attention) bool { return a.WaitsFor == ForUser }) {
+			return all, err
+		}
+		waiting, cancel := context.WithTimeout(ctx, resume.MaxAge)
+		err = t.desk.Wait(waiting, seq)
+		over := waiting.Err() != nil
+		cancel()
+		if err != nil && (ctx.Err() != nil || !over) {
+			return nil, public(err)
+		}
+	}
+}

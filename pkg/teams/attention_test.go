@@ -1,0 +1,43 @@
+package teams_test
+
+import (
+	"testing"
+
+	"cadre/pkg/teams"
+)
+
+// What waits for a person is on the list for as long as it waits, and whoever awaits it is woken.
+func TestAttention(t *testing.T) {
+	m := manage(t, teams.Options{})
+	team := found(t, m, teams.TeamConfig{Name: "core", Members: []teams.Spawn{{Name: "ann", Agent: teams.External, PlanApproval: true}}})
+	ann := as(t, team, "ann")
+	list, err := team.Attention(limited(t))
+	ok(t, err)
+	equal(t, "items", len(list), 0)
+
+	awaited := make(chan []teams.Attention, 1)
+	go func() {
+		list, err := team.AwaitAttention(limited(t))
+		if err != nil {
+			t.Error(err)
+		}
+		awaited <- list
+	}()
+	request, err := ann.SubmitPlan(limited(t), "write")
+	ok(t, err)
+	list = <-awaited
+	if len(list) != 1 || list[0].Kind != "plan" || list[0].WaitsFor != teams.ForUser || list[0].Since.IsZero() || list[0].Hint != (teams.Hint{Action: "answer_plan", Request: request}) {
+		t.Errorf("it is %+v", list)
+	}
+	ok(t, team.ApprovePlan(limited(t), request, ""))
+	list, err = team.Attention(limited(t))
+	ok(t, err)
+	equal(t, "items when it is answered", len(list), 0)
+	_, err = team.Tasks().Create(limited(t), teams.NewTask{Subject: "for nobody", Role: "tester"})
+	ok(t, err)
+	list, err = team.Attention(limited(t))
+	ok(t, err)
+	if len(list) != 1 || list[0].Kind != "unassigned" || list[0].Task != "1" {
+		t.Errorf("it is %+v", list)
+	}
+}
