@@ -33,6 +33,8 @@ var entries = []Row{
 	{Name: "Team.Members", Rule: Reads},
 	{Name: "Team.Member", Rule: Reads},
 	{Name: "Team.AwaitEnd", Rule: Reads},
+	{Name: "Team.Attention", Rule: Reads},
+	{Name: "Team.AwaitAttention", Rule: Reads},
 	{Name: "Team.Permissions", Rule: Reads},
 	{Name: "Team.Allows", Rule: Reads},
 	{Name: "Team.Events", Rule: Reads},
