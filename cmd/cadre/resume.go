@@ -38,6 +38,11 @@ are taken over, and the rest is started again by the agents' own resume, each wi
 A team that was made by cadre run is run to its end, as cadre run would. A team that you lead by commands is hosted in the background. A session of
 cadre mcp that leads and lives keeps the lead; where only the host of its teammates died they get another one. A consolidation that was interrupted is told of and finished.
 
+Before anything starts, the directory, the repository and the worktrees of the team have to be where they were. Where the whole project was moved, --dir says where
+it is now: the team is told, and its worktrees are joined with the repository again.
+
+  mv ~/old ~/new && cadre resume TEAM --dir ~/new
+
 A team whose folder was lost, or is damaged, is brought back from its checkpoints with --from-git: those on the branch cadre/TEAM of the
 repository that you are in. A damaged folder is kept aside.`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -55,18 +60,31 @@ repository that you are in. A damaged folder is kept aside.`,
 			if err != nil {
 				return err
 			}
-			return a.resume(c.Context(), name, takeOver, restored)
+			to := ""
+			if c.Flags().Changed("dir") && !fromGit {
+				if to, err = workDir(from.dir); err != nil {
+					return err
+				}
+			}
+			return a.resume(c.Context(), name, resumption{to, takeOver, restored})
 		},
 	}
 	c.Flags().BoolVar(&fromGit, "from-git", false, "restore the team from its last checkpoint first: its folder was lost")
-	c.Flags().StringVar(&from.dir, "dir", "", "with --from-git, the repository with the checkpoints; where you are by default")
+	c.Flags().StringVar(&from.dir, "dir", "", "where the project is now that was moved; with --from-git, the repository with the checkpoints, by default the one that you are in")
 	c.Flags().StringArrayVar(&from.checks, "check", nil, "with --from-git, NAME: COMMAND for a check whose command was redacted; may be repeated")
 	c.Flags().BoolVar(&takeOver, "take-over", false, "take the lead from another session, also from one that lives")
 	return c
 }
 
-// resume goes on with a team. One that was just restored has its last messages in what it was restored from.
-func (a *app) resume(ctx context.Context, name string, takeOver bool, restored *checkpoint.Restored) error {
+// resumption says how a team is resumed.
+type resumption struct {
+	dir      string               // where its project is now; "" for where it was
+	takeOver bool                 // also from a lead that lives
+	restored *checkpoint.Restored // which it was just now; it has the last messages. nil for a team that was there
+}
+
+// resume continues a team.
+func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	if _, err := a.home.Folder(name); team.CodeOf(err) == team.NotFound {
 		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("Team %s not found. Use cadre ls", name)}
 	}
@@ -84,11 +102,20 @@ func (a *app) resume(ctx context.Context, name string, takeOver bool, restored *
 	if err := resume.Refusal(t); err != nil {
 		return err
 	}
+	if how.dir != "" {
+		if err := a.move(ctx, d, dir, how.dir); err != nil {
+			return err
+		}
+		t = d.Team()
+	}
 	found, err := resume.Examine(ctx, d, dir, time.Now())
 	if err != nil {
 		return err
 	}
-	if restored != nil {
+	if err := a.inPlace(ctx, found, dir); err != nil {
+		return err
+	}
+	if restored := how.restored; restored != nil {
 		all := slices.Concat(restored.Messages, found.Mail)
 		found.Mail = all[max(0, len(all)-10):]
 	}
@@ -101,13 +128,13 @@ func (a *app) resume(ctx context.Context, name string, takeOver bool, restored *
 	}
 	lead, _ := memberOf(d, t.Lead)
 	byHand := t.Origin == "" && lead.Agent == team.External
-	if byHand && !takeOver && found.Lead.Lives && found.Hostless() && !coord.Hosted(filepath.Join(dir, "hosts")) {
+	if byHand && !how.takeOver && found.Lead.Lives && found.Hostless() && !coord.Hosted(filepath.Join(dir, "hosts")) {
 		if err := rehost(ctx, d, dir); err != nil || a.json {
 			return err
 		}
 		return said("session %s goes on leading team %s, and its teammates run again", t.LeadSession, name)(a.out.Writer)
 	}
-	lock, err := a.takeLead(ctx, d, dir, found, takeOver)
+	lock, err := a.takeLead(ctx, d, dir, found, how.takeOver)
 	if err != nil {
 		return err
 	}
@@ -316,6 +343,9 @@ func writeExamination(w *sanitize.Writer, e *resume.Examination) error {
 	}
 	for _, s := range e.Skew {
 		line(false, "clock skew: %s. Times are not trusted; order is by seq", s)
+	}
+	for _, m := range e.Place {
+		line(false, "%s", m)
 	}
 	line(e.Count(resume.Offline) == 0, "%s", lives(e))
 	var table show.Table

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -16,6 +17,7 @@ import (
 
 	"cadre/internal/access"
 	"cadre/internal/agent/drivers"
+	"cadre/internal/checkout"
 	"cadre/internal/consolidate"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
@@ -135,13 +137,18 @@ func (a *app) spawnCommand() *cobra.Command {
 			return err
 		}
 		body.Name = args[0]
-		if body.Isolation == team.Worktree {
+		if body.Agent != team.External {
 			t, err := a.glance(c.Context(), name)
 			if err != nil {
 				return err
 			}
-			if err := isolates(c.Context(), t.Dir); err != nil {
-				return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", body.Name, err)}
+			if err := unworkable(t, checkout.Glance(t)); err != nil {
+				return err
+			}
+			if body.Isolation == team.Worktree {
+				if err := isolates(c.Context(), t.Dir); err != nil {
+					return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", body.Name, err)}
+				}
 			}
 		}
 		err = a.act(c, name, &body, func(d *desk.Desk, _ *team.Record) error {
@@ -273,9 +280,10 @@ func (a *app) hostCommand() *cobra.Command {
 			return err
 		}
 		defer d.Close()
-		if t := d.Team(); t.CheckOurs() != nil {
+		t := d.Team()
+		if err := errors.Join(t.CheckOurs(), workable(ctx, t)); err != nil {
 			procs.Close(ctx)
-			return t.CheckOurs()
+			return err
 		}
 		go projectNowAndThen(ctx, d)
 		return coord.New(coord.Options{Desk: d, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(d)), Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true, Checkpoints: true}).Run(ctx)

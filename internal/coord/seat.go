@@ -12,6 +12,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/briefing"
+	"cadre/internal/checkout"
 	"cadre/internal/desk"
 	"cadre/internal/letter"
 	"cadre/internal/team"
@@ -197,6 +198,11 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 			Access: s.access(st), Procs: s.host.Procs}
 		spec.Env = slices.Concat(s.host.Env, m.Env, spec.Identity())
 	})
+	if err := checkout.Check(ctx, s.host.Procs, t); checkout.IsMissing(err) {
+		return spec, &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s cannot work: %v", m.Name, err)}
+	} else if err != nil {
+		return spec, err
+	}
 	spec.Gate = func(tool, _ string) (err error) {
 		s.host.Desk.View(func(st *team.State) { err = st.Gate(m.Name, tool) })
 		return err

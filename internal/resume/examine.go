@@ -67,6 +67,7 @@ type Examination struct {
 	Seq         int64             `json:"seq"`
 	Lead        Lead              `json:"lead"`
 	Members     []Member          `json:"members"`
+	Place       []Missing         `json:"place"` // what is not in its place
 	Facts       []Fact            `json:"facts"`
 	Mail        []team.Message    `json:"mail"`     // the last ten
 	Messages    int64             `json:"messages"` // all that were sent
@@ -115,7 +116,7 @@ const near = 512
 
 // Examine looks at the team whose folder is dir.
 func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Examination, error) {
-	e := &Examination{Tasks: map[string]int{}, Mail: []team.Message{}}
+	e := &Examination{Tasks: map[string]int{}, Place: []Missing{}, Mail: []team.Message{}}
 	held := map[string]string{}
 	var members []team.Member
 	var took, ended int64
@@ -143,6 +144,13 @@ func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Exa
 	seen, err := look(ctx, e.Team, members, dir, now, nil)
 	if err != nil {
 		return nil, err
+	}
+	if t := e.Team; t.Observed == "" && Refusal(t) == nil {
+		missing, err := Place(ctx, t, members, dir)
+		if err != nil {
+			return nil, err
+		}
+		e.Place = append(e.Place, missing...)
 	}
 	e.Lead, e.Facts, e.Skew = seen.lead, seen.facts, append(e.Skew, seen.skew...)
 	for _, m := range members {

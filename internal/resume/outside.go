@@ -1,7 +1,6 @@
 package resume
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"cadre/internal/checkout"
 	"cadre/internal/consolidate"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
@@ -92,7 +92,7 @@ func look(ctx context.Context, t team.Team, members []team.Member, dir string, n
 		o.Sights[m.Name] = f.sight(dir, t, m, now)
 	}
 	if t.Observed == "" && t.Dir != "" {
-		o.Directory = trouble(t.Dir)
+		o.Directory = trouble(t)
 	}
 	for _, fact := range t.Facts {
 		now := compare(ctx, t.Dir, fact, read)
@@ -111,26 +111,16 @@ func sealed(dir string) bool {
 	return err == nil
 }
 
-// trouble says why nobody can work in the directory; "" where they can.
-func trouble(dir string) string {
-	info, err := os.Stat(dir)
+// trouble says why nobody can work in the team's directory; "" where they can.
+func trouble(t team.Team) string {
+	missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t))
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "it does not exist"
-	case err != nil:
-		return cmp.Or(reason(err), err.Error())
-	case !info.IsDir():
-		return "it is not a directory"
+	case !ok:
+		return ""
+	case missing.Path == t.Dir:
+		return "it " + missing.Why
 	}
-	return ""
-}
-
-// reason is what the system said, without the path that it said it of.
-func reason(err error) string {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err.Error()
-	}
-	return ""
+	return missing.Path + " " + missing.Why
 }
 
 // leadOf finds out about the session that leads.

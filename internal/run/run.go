@@ -34,6 +34,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agentdef"
+	"cadre/internal/checkout"
 	"cadre/internal/consolidate"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
@@ -169,6 +170,10 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	}
 	t := a.desk.Team()
 	over := t.CleanedUp || t.Status == team.TeamComplete || t.Status == team.TeamAborted
+	var gone error
+	if !over && !o.Resume {
+		gone = a.missing(ctx, t)
+	}
 	switch {
 	case o.Resume && over:
 		a.close()
@@ -206,6 +211,9 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 			o.Log(fmt.Sprintf("the run before is %s; its record is kept as %s", t.Status, t.ID))
 		}
 		return open(ctx, o)
+	case gone != nil:
+		a.close()
+		return nil, gone
 	case t.Origin != o.Path:
 		a.close()
 		from := "a team of another origin"
@@ -254,6 +262,25 @@ func merged(ctx context.Context, t team.Team, members []team.Member) error {
 			t.Name, t.Status, m.Name, branch, first, branch)}
 	}
 	return nil
+}
+
+// missing says why nobody can work in the directory of the unfinished team. That it was moved to where this run is to work is for a person to
+// say: another copy of the project looks the same.
+func (a *attempt) missing(ctx context.Context, t team.Team) error {
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	err = checkout.Check(ctx, procs, t)
+	if !checkout.IsMissing(err) {
+		return err
+	}
+	text := fmt.Sprintf("nobody can work for the unfinished team %s: %v", t.Name, err)
+	if _, _, err := checkout.Moved(ctx, procs, t, a.Dir); err == nil {
+		text += fmt.Sprintf("\n%s may be that project: cadre resume %s --dir %s", a.Dir, t.Name, a.Dir)
+	}
+	return &team.Error{Code: team.Invalid, Text: text}
 }
 
 // take opens the team and its lead lock.

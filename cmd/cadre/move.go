@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"cadre/internal/checkout"
+	"cadre/internal/coord"
+	"cadre/internal/desk"
+	"cadre/internal/leader"
+	"cadre/internal/proc"
+	"cadre/internal/resume"
+	"cadre/internal/team"
+)
+
+// move tells the team where its project is now. Nobody may work for it meanwhile.
+func (a *app) move(ctx context.Context, d *desk.Desk, dir, to string) error {
+	t := d.Team()
+	lock, err := leader.Claim(dir)
+	if errors.Is(err, proc.ErrHeld) || err == nil && coord.Hosted(filepath.Join(dir, "hosts")) {
+		if err == nil {
+			lock.Unlock()
+		}
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("processes of team %s still run in %s, which is to be somewhere else. End them (cadre probe %s names them), and try again", t.Name, t.Dir, t.Name)}
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	var members []team.Member
+	d.View(func(s *team.State) { members = s.Members() })
+	body, err := resume.Move(ctx, t, members, dir, to)
+	if err != nil {
+		return err
+	}
+	receipt, err := d.Do(ctx, team.Command{Actor: team.User, Body: body})
+	if err == nil && receipt.Record != nil {
+		a.note(fmt.Sprintf("team %s works in %s now, and not in %s", t.Name, body.Dir, t.Dir))
+	}
+	return err
+}
+
+// inPlace refuses a team of which something is missing, before anything of it starts. Worktrees that have moved, or whose repository has, are joined with it again.
+func (a *app) inPlace(ctx context.Context, found *resume.Examination, dir string) error {
+	if err := resume.InPlace(found.Team, found.Place); err != nil {
+		return err
+	}
+	whose, err := resume.Rejoin(ctx, found.Team, found.Place, dir)
+	for _, member := range whose {
+		a.note(fmt.Sprintf("the worktree of %s is joined with the repository again", member))
+	}
+	if err == nil {
+		found.Place = []resume.Missing{}
+	}
+	return err
+}
+
+// workable refuses a team in whose directory nobody can work, before anything of it starts.
+func workable(ctx context.Context, t team.Team) error {
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	return unworkable(t, checkout.Check(ctx, procs, t))
+}
+
+// unworkable is why nobody can work in the directory of the team, as a refusal.
+func unworkable(t team.Team, err error) error {
+	if ended(t) {
+		return nil
+	}
+	if checkout.IsMissing(err) {
+		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("nobody can work for team %s: %v", t.Name, err)}
+	}
+	return err
+}

@@ -1,0 +1,261 @@
+package e2e
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cadre/internal/team"
+)
+
+// halfDone is a team file whose last task fails for as long as there is no file go. Before that ann has committed in her worktree, and left a file uncommitted.
+const halfDone = `name: demo
+facts: [a.txt]
+members: [{name: ann, isolation: worktree}, {name: bob}]
+tasks:
+- {id: one, owner: ann, run: "echo hers >>a.txt; git commit -qam hers; echo more >b.txt"}
+- {id: two, owner: bob, run: "test -e go && echo done >two.txt", blockedBy: [one]}
+`
+
+// moving is a world with a team that has work in a worktree, and more to do.
+func moving(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.repository()
+	w.write("a.txt", "one\n")
+	w.write("teams/demo.yaml", halfDone)
+	w.git("add", "-A")
+	w.git("commit", "-qm", "team")
+	if r := w.cadre("run", "teams/demo.yaml"); r.code != 1 || !strings.Contains(r.out, "1 of 2 tasks done") {
+		t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)
+	}
+	return w
+}
+
+// moves renames the project, and goes there.
+func (w *world) moves(to string) {
+	w.t.Helper()
+	to = filepath.Join(w.root, to)
+	if err := os.Rename(w.dir, to); err != nil {
+		w.t.Fatal(err)
+	}
+	w.dir = to
+}
+
+// put makes an empty file, with the folders above it.
+func put(t *testing.T, path string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) seq() int64 { return read[struct{ Seq int64 }](w, "status", "demo").Seq }
+
+// goesOn checks that the team comes to its end with the work of both members, wherever it is now.
+func (w *world) goesOn(args ...string) {
+	w.t.Helper()
+	w.write("go", "")
+	if said := w.must(args...); !strings.Contains(said, "2 of 2 tasks done") {
+		w.t.Fatalf("it says\n%s", said)
+	}
+	w.must("consolidate", "demo", "--only", "two.txt")
+	if got := w.gitSays("show", "HEAD:a.txt", "HEAD:b.txt", "HEAD:two.txt"); got != "one\nhers\nmore\ndone" {
+		w.t.Errorf("committed is %q", got)
+	}
+	if trees := w.gitSays("worktree", "list", "--porcelain"); strings.Count(trees, "worktree ") != 1 {
+		w.t.Errorf("left: %s", trees)
+	}
+}
+
+// A project that was moved is missed before anything starts, whoever asks, and goes on where it is said to be.
+func TestMovedProject(t *testing.T) {
+	t.Parallel()
+	w := moving(t)
+	old, seq := w.dir, w.seq()
+	w.moves("moved")
+	missed := []string{old + " does not exist", "cadre resume demo --dir DIR"}
+	w.refused(w.cadre("resume", "demo"), 2, missed...)
+	w.refused(w.cadre("resume", "demo", "--take-over"), 2, missed...)
+	w.refused(w.cadre("run", "teams/demo.yaml"), 2, append(missed, w.dir+" may be that project: cadre resume demo --dir "+w.dir)...)
+	w.refused(w.cadre("host", "demo"), 2, missed...)
+	w.refused(w.cadre("spawn", "demo", "eve"), 2, missed...)
+	if said := w.must("probe", "demo"); !strings.Contains(said, "! "+old+" does not exist") {
+		t.Errorf("it says\n%s", said)
+	}
+	found := read[struct {
+		Place []struct{ What, Path string }
+	}](w, "probe", "demo")
+	if len(found.Place) != 1 || found.Place[0].What != "directory" || found.Place[0].Path != old {
+		t.Errorf("found: %+v", found)
+	}
+
+	// What is not the project is not taken for it.
+	other := filepath.Join(w.root, "other")
+	w.git("init", "-q", "-b", "main", other)
+	w.git("-C", other, "commit", "-q", "--allow-empty", "-m", "other")
+	clone := filepath.Join(w.root, "clone")
+	w.git("clone", "-q", w.dir, clone)
+	w.refused(w.cadre("resume", "demo", "--dir", filepath.Join(w.root, "user")), 2, "is not the project of team demo")
+	w.refused(w.cadre("resume", "demo", "--dir", other), 2, "is not the repository of team demo: it has neither the commit")
+	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "cannot be resumed: the worktree of ann", "has no such worktree")
+	w.refused(w.cadre("resume", "demo", "--dir", filepath.Join(w.root, "nowhere")), 2, "no such file")
+	w.refused(w.cadre("resume", "demo", "--dir", "a.txt"), 2, "is not a directory")
+	if now := w.seq(); now != seq {
+		t.Errorf("it has %d records, and had %d", now, seq)
+	}
+	if _, err := os.Stat(old); err == nil {
+		t.Errorf("%s is there again", old)
+	}
+
+	if r := w.cadre("resume", "demo", "--dir", "teams/.."); r.code != 1 || !strings.Contains(r.err, "the worktree of ann is joined with the repository again") {
+		t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)
+	}
+	if said := w.must("log", "demo"); strings.Count(said, "the project was moved from "+old+" to "+w.dir) != 1 {
+		t.Errorf("it says\n%s", said)
+	}
+	if said := w.must("probe", "demo"); !strings.Contains(said, "✓ facts: 1, as they were") {
+		t.Errorf("it says\n%s", said)
+	}
+	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "which is as it was", "cadre resume demo")
+	w.goesOn("run", "teams/demo.yaml") // the same file, which has moved with it
+}
+
+// A directory that is there, and is not what it was, is no place to work in: an empty mount point, another repository, a repository around it.
+func TestNotTheProject(t *testing.T) {
+	t.Parallel()
+	w := moving(t)
+	old := w.dir
+	w.moves("unmounted")
+	for name, c := range map[string]struct {
+		make func()
+		says string
+	}{
+		"an empty mount point": {func() { put(t, filepath.Join(old, ".keep")) }, "holds no git repository any more"},
+		"another repository": {func() {
+			w.git("init", "-q", "-b", "main", old)
+			w.git("-C", old, "commit", "-q", "--allow-empty", "-m", "other")
+		}, "is in another repository"},
+		"a file":  {func() { put(t, old) }, "is not a directory"},
+		"a clone": {func() { w.git("clone", "-q", w.dir, old) }, "the worktree of ann: "},
+		"a link to where it is now": {func() {
+			if err := os.Symlink(w.dir, old); err != nil {
+				t.Fatal(err)
+			}
+		}, "is now a link to " + w.dir},
+	} {
+		c.make()
+		w.refused(w.cadre("resume", "demo"), 2, "team demo cannot be resumed", c.says)
+		w.refused(w.cadre("run", filepath.Join(w.dir, "teams/demo.yaml"), "--dir", w.dir), 2)
+		if err := os.RemoveAll(old); err != nil {
+			t.Fatal(name, err)
+		}
+	}
+	w.moves(filepath.Base(old)) // mounted again
+	w.goesOn("resume", "demo")
+}
+
+// A home that was moved, alone or with the project, has its worktrees joined with the repository again.
+func TestMovedHome(t *testing.T) {
+	t.Parallel()
+	for name, project := range map[string]string{"alone": "project", "with the project": "moved"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := moving(t)
+			home := filepath.Join(w.root, "home")
+			if err := os.Rename(w.home, home); err != nil {
+				t.Fatal(err)
+			}
+			w.home = home
+			w.env = append(w.env, "CADRE_HOME="+home)
+			if project == "project" {
+				w.goesOn("resume", "demo")
+				return
+			}
+			w.moves(project)
+			w.goesOn("resume", "demo", "--dir", ".")
+		})
+	}
+}
+
+// Killed at any moment while it learns where its project is, the team knows it at the next time, once, and nothing of the work is lost.
+func TestKilledMove(t *testing.T) {
+	t.Parallel()
+	w := moving(t)
+	kills := 12
+	if testing.Short() {
+		kills = 4
+	}
+	for i := range kills {
+		w.moves("moved" + string(rune('a'+i)))
+		p := w.start("resume", "demo", "--dir", ".")
+		time.AfterFunc(time.Duration(rand.Int64N(int64(120*time.Millisecond))), func() { syscall.Kill(p.Process.Pid, syscall.SIGKILL) })
+		<-p.gone
+		if r := w.cadre("resume", "demo", "--dir", "."); r.code != 1 || !strings.Contains(r.out, "1 of 2 tasks done") {
+			t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)
+		}
+		tree := filepath.Join(w.home, "teams", "demo", "worktrees", "ann")
+		if status := w.gitSays("-C", tree, "status", "--porcelain", "--branch"); !strings.HasPrefix(status, "## cadre/demo@ann\n?? b.txt") {
+			t.Fatalf("in the worktree: %s", status)
+		}
+		if said := w.must("log", "demo"); strings.Count(said, "the project was moved from ") != i+1 {
+			t.Fatalf("it says\n%s", said)
+		}
+	}
+	w.goesOn("resume", "demo")
+}
+
+// Where a worktree is gone, or something else is in its place, the team is refused before anything starts, and nobody works in the main checkout.
+func TestGoneWorktree(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		does func(w *world, tree string)
+		says string
+	}{
+		"gone": {func(w *world, tree string) {}, "is gone, and what was not committed there is gone with it"},
+		"a link to the main checkout": {func(w *world, tree string) {
+			if err := os.Symlink(w.dir, tree); err != nil {
+				w.t.Fatal(err)
+			}
+		}, "is a symbolic link"},
+		"a folder": {func(w *world, tree string) { put(w.t, filepath.Join(tree, "x")) }, "without the file .git"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := moving(t)
+			tree := filepath.Join(w.home, "teams", "demo", "worktrees", "ann")
+			if err := os.RemoveAll(tree); err != nil {
+				t.Fatal(err)
+			}
+			c.does(w, tree)
+			seq := w.seq()
+			w.refused(w.cadre("resume", "demo"), 2, "team demo cannot be resumed: the worktree of ann: "+tree, c.says)
+			if now := w.seq(); now != seq {
+				t.Errorf("it has %d records, and had %d", now, seq)
+			}
+			// A host that meets it refuses the member, in the same words.
+			w.must("task", "add", "demo", "three", "--run", "pwd >>where", "--owner", "ann")
+			w.start("host", "demo")
+			d, why := w.desk("demo"), ""
+			eventually(t, "ann has failed", func() bool {
+				if err := d.Refresh(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				var m team.Member
+				d.View(func(s *team.State) { m, _ = s.Member("ann") })
+				why = m.Summary
+				return m.Status == team.Failed
+			})
+			if !strings.Contains(why, c.says) || has(w.dir, "where") {
+				t.Errorf("ann failed because %s", why)
+			}
+		})
+	}
+}
