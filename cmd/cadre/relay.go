@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"syscall"
 
@@ -28,6 +29,7 @@ const (
 // relayed is a feed: the session of a Claude Code that connects to us, between which and its user we stand.
 type relayed struct {
 	relay *sdkurl.Relay
+	errs  io.Closer // what the program writes to standard error
 	procs *proc.Register
 	note  func(string)
 	to    feed.Listener
@@ -39,9 +41,10 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &relayed{procs: procs, note: o.note}
+	errs := o.err.Others()
+	f := &relayed{procs: procs, note: o.note, errs: errs}
 	options := sdkurl.Options{
-		Listen: o.sdkURL, Insecure: o.insecure, Procs: procs, Stderr: o.err, Warn: o.note, Consumer: !o.pass, ConsumerToken: os.Getenv(consumerVariable), Token: os.Getenv(sdkurl.TokenVariable),
+		Listen: o.sdkURL, Insecure: o.insecure, Procs: procs, Stderr: errs, Warn: o.note, Consumer: !o.pass, ConsumerToken: os.Getenv(consumerVariable), Token: os.Getenv(sdkurl.TokenVariable),
 		See:  func(line []byte) { f.to.Line(relaySource, bytes.TrimSuffix(line, []byte("\n")), feed.Place{}) },
 		Lost: func(reason string) { f.to.Gap(relaySource, reason) },
 	}
@@ -75,6 +78,7 @@ func (f *relayed) Run(ctx context.Context, to feed.Listener) error {
 	f.to = to
 	defer f.procs.Close(context.WithoutCancel(ctx))
 	exit, err := f.relay.Run(ctx)
+	f.errs.Close()
 	switch {
 	case err == nil && ctx.Err() == nil:
 		f.note(fmt.Sprintf("the program ended: %v", exit))

@@ -116,6 +116,26 @@ func (c *counted) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
+// The output of another program comes in whole lines, each set off, whatever is written between its pieces.
+func TestOthers(t *testing.T) {
+	var out bytes.Buffer
+	w := sanitize.NewWriter(&out)
+	others := w.Others()
+	for _, piece := range []string{"one\r\ntw", "o\n\ncadre: fo", "rged\n", "\xe2\x80", "\xaex", strings.Repeat("y", 64<<10), "z", "\n#2 from user"} {
+		io.WriteString(others, piece)
+		w.Printf("between\n")
+	}
+	others.Close()
+	others.Close()
+	got := out.String()
+	harmless(t, out.Bytes())
+	long := "  │ <U+202E>x" + strings.Repeat("y", 64<<10)
+	want := "  │ one\nbetween\n  │ two\n  │\nbetween\n  │ cadre: forged\nbetween\nbetween\nbetween\n" + long + "\nbetween\nbetween\n  │ z\nbetween\n  │ #2 from user\n"
+	if got != want {
+		t.Errorf("it is\n%.3000s\nnot\n%.3000s", strings.ReplaceAll(got, long, "LONG"), strings.ReplaceAll(want, long, "LONG"))
+	}
+}
+
 // A piece that is written at once comes out at once, so that what several processes write to one terminal does not mix within a line.
 func TestOneWriteEach(t *testing.T) {
 	var out counted

@@ -1,9 +1,11 @@
 package sanitize
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 )
 
@@ -128,6 +130,56 @@ func (w *Writer) Draw(parts ...any) error {
 	w.text.prev = 0
 	_, err := w.to.Write(out)
 	return err
+}
+
+// Others returns a writer for the output of another program. It writes whole lines, each with the [Gutter], so that none passes for one of cadre's, whatever is
+// written between them. Close ends the last one.
+func (w *Writer) Others() io.WriteCloser { return &othersWriter{to: w} }
+
+// longestLine is how much of a line that does not end is held.
+const longestLine = 64 << 10
+
+type othersWriter struct {
+	to *Writer
+
+	mu   sync.Mutex
+	line []byte // what has come of the last one
+}
+
+func (o *othersWriter) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.line = append(o.line, p...)
+	end := bytes.LastIndexByte(o.line, '\n')
+	if end < 0 && len(o.line) < longestLine {
+		return len(p), nil
+	}
+	if end < 0 {
+		end = len(o.line)
+	}
+	err := o.put(o.line[:end])
+	o.line = append(o.line[:0], o.line[min(end+1, len(o.line)):]...)
+	return len(p), err
+}
+
+func (o *othersWriter) put(text []byte) error {
+	var out strings.Builder
+	for line := range strings.SplitSeq(string(text), "\n") {
+		out.WriteString(Block(strings.TrimSuffix(line, "\r")).String() + "\n")
+	}
+	_, err := io.WriteString(o.to, out.String())
+	return err
+}
+
+func (o *othersWriter) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.line) == 0 {
+		return nil
+	}
+	line := o.line
+	o.line = nil
+	return o.put(line)
 }
 
 // Close writes what is left of a text that ended within a character. It closes nothing else.
