@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -360,5 +361,46 @@ func TestAProgramInASession(t *testing.T) {
 	}
 	if mail := w.must("inbox", "demo", "lead", "--json"); !strings.Contains(mail, `"from":"x"`) || !strings.Contains(mail, "from the library") {
 		t.Errorf("the lead's mail: %s", mail)
+	}
+}
+
+// TestToolsAreTheSessions: the sockets of other sessions' tools are no way to act as their members.
+func TestToolsAreTheSessions(t *testing.T) {
+	w := newWorld(t)
+	tmp := filepath.Join(w.root, "tmp")
+	if err := os.Mkdir(tmp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.env = append(w.env, "TMPDIR="+tmp)
+	w.must("create", "demo")
+	w.must("spawn", "demo", "x")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"y", "z"} { // agents that reach their tools by a socket
+		w.must("spawn", "demo", name, "--agent", fmt.Sprintf("acp:'%s' '%s' lead", self, filepath.Join(w.root, "histories")), "--env", helperMode+"=actor")
+		w.must("task", "add", "demo", "work of "+name, "--owner", name)
+	}
+	w.until("both have used them", func(s *team.State) bool { return s.Count(team.Completed) == 2 })
+	w.write("calls.json", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"SendMessage","arguments":{"to":"lead","message":"by a socket"}}}
+`)
+	run := fmt.Sprintf("for s in %s/cadre-*/[0-9]*; do echo $s; (cat calls.json; sleep 1) | env -i HOME='%s' PATH=\"$PATH\" '%s' mcp --socket $s >>answers; done; true", tmp, w.root, cadre)
+	w.must("task", "add", "demo", "use them all", "--owner", "x", "--run", run)
+	w.until("the task is over", func(s *team.State) bool { task, _ := s.Task("3"); return task.Status == team.Completed })
+	if said := w.task("3").Result; len(regexp.MustCompile(`/cadre-[A-Z0-9]+/[0-9]`).FindAllString(said, -1)) < 2 {
+		t.Fatalf("the sockets are %s", said)
+	}
+	var from []string
+	for _, m := range read[[]team.Message](w, "inbox", "demo", "lead") {
+		if m.Body == "by a socket" {
+			from = append(from, m.From)
+		}
+	}
+	if len(from) > 0 {
+		answers, _ := os.ReadFile(filepath.Join(w.dir, "answers"))
+		t.Errorf("messages from %v: %s", from, answers)
 	}
 }

@@ -59,7 +59,7 @@ Or step by step:
   cadre log demo --follow
 
 TEAM may be left out where it is clear which one is meant: CADRE_TEAM names it, or there is one unfinished team.
-Teams are kept in $CADRE_HOME, else ~/.cadre.
+Teams are kept in $CADRE_HOME, else ~/.cadre. What runs in a member's session acts as that member, in its own team alone.
 
 Exit status: 0 done; 1 try again: refused now, conflict, not ready; 2 it will not work: usage, not found, damaged.`
 

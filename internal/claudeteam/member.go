@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"cadre/internal/agent"
@@ -184,10 +185,13 @@ func (m *member) serve() error {
 	if err != nil {
 		return err
 	}
-	m.listener, err = mcpserver.Listen(socket, m.tools, mcpserver.Options{Name: agent.ToolServerName}, func(words string) { m.show("tools: %s", words) })
+	m.listener, err = mcpserver.Listen(socket, m.tools, mcpserver.Options{Name: agent.ToolServerName}, m.admits, func(words string) { m.show("tools: %s", words) })
 	m.server = append(slices.Clone(m.o.Relay), socket)
 	return err
 }
+
+// admits refuses the member's tools to the processes of other sessions.
+func (m *member) admits(c syscall.Conn) error { return m.o.Spec.Procs.Admits(c, m.o.Name) }
 
 // gated are the tools, unless the rules forbid one.
 type gated struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"syscall"
 
 	"cadre/internal/agent"
 	"cadre/internal/desk"
@@ -36,7 +37,7 @@ func (s *seat) serveTools(gate func(tool, input string) error) (*tools, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.listener, err = mcpserver.Listen(socket, t, mcpserver.Options{Name: agent.ToolServerName}, func(words string) {
+	t.listener, err = mcpserver.Listen(socket, t, mcpserver.Options{Name: agent.ToolServerName}, s.admits, func(words string) {
 		s.host.Log("the team's tools for " + s.member + ": " + words)
 	})
 	if err != nil {
@@ -45,6 +46,9 @@ func (s *seat) serveTools(gate func(tool, input string) error) (*tools, error) {
 	t.relay = append(slices.Clone(s.host.Relay), socket)
 	return t, nil
 }
+
+// admits refuses the member's tools to the processes of other sessions.
+func (s *seat) admits(c syscall.Conn) error { return s.host.Procs.Admits(c, s.member) }
 
 // offers are the agents that a lead may spawn.
 func (h *Host) offers() []string { return h.Offers }

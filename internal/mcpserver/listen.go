@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"syscall"
 
 	"cadre/internal/agent"
 )
@@ -16,8 +17,9 @@ type Listener struct {
 	serving  sync.WaitGroup
 }
 
-// Listen serves the tools to whoever connects, until Close. log is told of connections that end before their time.
-func Listen(socket string, tools agent.Tools, o Options, log func(string)) (*Listener, error) {
+// Listen serves the tools to whoever connects, until Close. admit refuses a connection by who is at its other end; nil admits
+// everybody. log is told of connections that are refused or end before their time.
+func Listen(socket string, tools agent.Tools, o Options, admit func(syscall.Conn) error, log func(string)) (*Listener, error) {
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err
@@ -32,6 +34,12 @@ func Listen(socket string, tools agent.Tools, o Options, log func(string)) (*Lis
 			}
 			l.serving.Go(func() {
 				defer c.Close()
+				if admit != nil {
+					if err := admit(c.(*net.UnixConn)); err != nil {
+						log("a connection was refused: " + err.Error())
+						return
+					}
+				}
 				defer context.AfterFunc(ctx, func() { c.Close() })()
 				if err := Stdio(ctx, tools, c, c, o); err != nil && ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
 					log(err.Error())

@@ -52,7 +52,7 @@ func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 				continue
 			}
 			if err != nil {
-				return Origin{}, false, fmt.Errorf("whether process %d is below a host is not known: %w", pid, err)
+				return Origin{}, false, fmt.Errorf("what process %d runs below is not known: %w; remove that file", pid, err)
 			}
 			if e.Pid == parent.pid && e.Start == parent.start {
 				entries = append(entries, e)

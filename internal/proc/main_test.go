@@ -27,6 +27,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) == 3 && os.Args[1] == dialMode {
+		dial(os.Args[2])
+		os.Exit(0)
+	}
 	if mode := os.Getenv(hostMode); mode != "" {
 		if err := runHost(mode, os.Args[1], os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

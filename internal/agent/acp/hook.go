@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -76,8 +77,8 @@ func ask(ctx context.Context, socket, began string) (string, error) {
 	return string(text), err
 }
 
-// listen serves the hook on that socket, with what next returns each time.
-func listen(socket string, next func(began string) string) (net.Listener, error) {
+// listen serves the hook on that socket, with what next returns each time. admit refuses a connection by who is at its other end.
+func listen(socket string, admit func(syscall.Conn) error, next func(began string) string) (net.Listener, error) {
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err
@@ -89,6 +90,10 @@ func listen(socket string, next func(began string) string) (net.Listener, error)
 				return
 			}
 			conn.SetDeadline(time.Now().Add(hookTimeout))
+			if admit(conn.(*net.UnixConn)) != nil { // the mail is another session's
+				conn.Close()
+				continue
+			}
 			if began, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
 				io.WriteString(conn, next(began[:len(began)-1]))
 			}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -26,6 +27,9 @@ const (
 	endTimeout   = time.Second     // when it does not answer as it should
 	breakTimeout = 5 * time.Second // when its connection broke, and it has nothing else to do
 )
+
+// admits refuses the session's mail to the processes of other sessions.
+func (s *session) admits(c syscall.Conn) error { return s.spec.Procs.Admits(c, s.spec.Member) }
 
 // session is one agent with one session of its protocol.
 type session struct {
@@ -89,7 +93,7 @@ func (s *session) launch() error {
 			if err != nil {
 				return err
 			}
-			listener, err := listen(socket, s.forHook)
+			listener, err := listen(socket, s.admits, s.forHook)
 			if err != nil {
 				return err
 			}
