@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -32,11 +33,40 @@ func text(c *cobra.Command, arg string) (string, error) {
 }
 
 func (a *app) sent(what string) func(*desk.Desk, *team.Record) error {
-	return func(_ *desk.Desk, r *team.Record) error {
+	return func(d *desk.Desk, r *team.Record) error {
 		e, _ := find[*team.MessageSent](r)
 		e.Message.SentAt = r.At
+		held, resting := waits(d, e.Message)
+		switch name := d.Team().Name; {
+		case held:
+			return a.print(heldMessage{e.Message}, said("message #%d to %s is held: nobody leads team %s. It is delivered when somebody does: cadre resume %s", e.Message.Seq, what, name, name))
+		case len(resting) > 0:
+			return a.print(e.Message, said("message #%d sent to %s; %s %s no session until somebody leads team %s: cadre resume %s", e.Message.Seq, what,
+				strings.Join(resting, ", "), map[bool]string{true: "has", false: "have"}[len(resting) == 1], name, name))
+		}
 		return a.print(e.Message, said("message #%d sent to %s", e.Message.Seq, what))
 	}
+}
+
+// waits reports whether the message is held until there is a lead, and which of its recipients rest until then.
+func waits(d *desk.Desk, m team.Message) (held bool, resting []string) {
+	d.View(func(s *team.State) {
+		held = s.Holds(m.Seq)
+		for _, name := range append(m.Recipients, m.To) {
+			if s.Phase(name) == team.Resting {
+				resting = append(resting, name)
+			}
+		}
+	})
+	return held, resting
+}
+
+// heldMessage is a message that waits for a lead, as JSON.
+type heldMessage struct{ message team.Message }
+
+func (h heldMessage) MarshalJSON() ([]byte, error) {
+	out, err := h.message.MarshalJSON()
+	return append(bytes.TrimSuffix(out, []byte("}")), `,"held":true}`...), err
 }
 
 func (a *app) sendCommand() *cobra.Command {

@@ -18,8 +18,8 @@ type Options struct {
 	Log    func(string)
 }
 
-// Keep gives the signs of life of a session outside, unless it is the lead, who has its own, and looks after everybody else's: a team of such sessions has no
-// host that would. It ends with ctx, or when the team does, and takes leave. The caller holds the member's [Presence].
+// Keep gives the signs of life of a session outside, unless it is the lead, who has its own, and looks after everybody else's and after what is overdue: a team of
+// such sessions has no host that would. It ends with ctx, or when the team does, and takes leave. The caller holds the member's [Presence].
 func Keep(ctx context.Context, o Options) {
 	k := &keeper{Options: o, lookout: Lookout{Dir: o.Dir, Log: o.Log}}
 	k.lookout.Do = k.do
@@ -58,11 +58,13 @@ func (k *keeper) once(ctx context.Context) (wait time.Duration, over bool) {
 	var members []team.Member
 	var exists, known bool
 	var beat heartbeat.Beat
+	var overdue []team.Body
 	now := time.Now()
 	k.Desk.View(func(s *team.State) {
 		t, exists, members = s.Team(), s.Exists(), s.Members()
 		me, known = s.Member(k.Member)
 		beat = k.sign(s, me, now)
+		overdue = s.Overdue(desk.Now())
 	})
 	switch {
 	case !exists || !known || !me.Status.Running() || t.Status == team.TeamComplete || t.Status == team.TeamAborted:
@@ -77,6 +79,11 @@ func (k *keeper) once(ctx context.Context) (wait time.Duration, over bool) {
 			err = k.do(ctx, &team.ReportOnline{Member: me.Name, Incarnation: me.Incarnation})
 		}
 		k.tell(err)
+	}
+	for _, body := range overdue { // requests that nobody answered, messages that wait for long: no host sees to them here
+		if err := k.do(ctx, body); team.CodeOf(err) == "" { // else somebody else has seen to it
+			k.tell(err)
+		}
 	}
 	k.lookout.Look(ctx, now, t, members, func(member string) bool { return member == k.Member })
 	return every(t), false

@@ -236,3 +236,42 @@ func TestEndedTeam(t *testing.T) {
 	p.look.Log = func(what string) { t.Error(what) }
 	p.looks(time.Hour, nil)
 }
+
+// In a team of sessions outside nobody else sees to what is overdue: whoever is there marks messages that wait for long, and ends requests that nobody answers.
+func TestOverdueWithoutAHost(t *testing.T) {
+	d, err := desk.Open(t.Context(), memjournal.New("demo").Open(), desk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	do := func(actor string, body team.Body) {
+		t.Helper()
+		if _, err := d.Do(t.Context(), team.Command{Actor: actor, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(team.User, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w", Timing: team.Timing{Beat: 5, Undelivered: 20}})
+	do(team.User, &team.SpawnMember{Name: "bob", Agent: team.External})
+	do(team.User, &team.AttachLead{Session: "mcp-1"})
+	do(team.User, &team.SendMessage{To: "bob", Body: "are you there?"})
+	do("bob", &team.RequestPermission{Tool: "Bash", Deadline: desk.Now() + 30})
+	seq := d.Seq()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		lookout.Keep(ctx, lookout.Options{Desk: d, Dir: t.TempDir(), Member: team.DefaultLead, Log: func(what string) { t.Log(what) }})
+	}()
+	for late, open := 0, 1; late == 0 || open > 0; {
+		if err := d.Wait(ctx, seq); err != nil {
+			t.Fatalf("%d messages are late, %d requests open: %v", late, open, err)
+		}
+		d.View(func(s *team.State) {
+			bob, _ := s.Member("bob")
+			late, open, seq = len(bob.Late), len(s.Permissions()), s.Seq()
+		})
+	}
+	cancel()
+	<-kept
+}

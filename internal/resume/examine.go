@@ -119,7 +119,7 @@ func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Exa
 	e := &Examination{Tasks: map[string]int{}, Place: []Missing{}, Mail: []team.Message{}}
 	held := map[string]string{}
 	var members []team.Member
-	var took, ended int64
+	var past pace
 	var mail []int64
 	d.View(func(s *team.State) {
 		e.Team, e.Seq, e.Messages, e.Held, e.Permissions = s.Team(), s.Seq(), s.MessageSeq(), s.HeldMessages(), s.Permissions()
@@ -132,10 +132,7 @@ func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Exa
 			e.InProgress = append(e.InProgress, t)
 		}
 		for t := range s.Tasks() {
-			if t.Status == team.Completed && t.StartedAt > 0 && t.CompletedAt >= t.StartedAt {
-				took += int64(t.CompletedAt - t.StartedAt)
-				ended++
-			}
+			past.add(t)
 		}
 	})
 	if created := time.UnixMilli(int64(e.Team.CreatedAt)); now.Before(created.Add(-heartbeat.Tolerance)) {
@@ -157,7 +154,7 @@ func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Exa
 		e.member(dir, m, held[m.Name], seen.outside.Sights[m.Name])
 	}
 	d.View(func(s *team.State) { e.Attention = s.Attention(team.Time(now.UnixMilli()), &seen.outside) })
-	e.progress(took, ended)
+	e.progress(past)
 	return e, e.mail(ctx, d, mail)
 }
 
@@ -173,7 +170,7 @@ func (e *Examination) member(dir string, m team.Member, task string, seen team.S
 	e.Members = append(e.Members, one)
 }
 
-func (e *Examination) progress(took, ended int64) {
+func (e *Examination) progress(past pace) {
 	open := e.Tasks[string(team.Pending)] + e.Tasks[string(team.InProgress)]
 	all := open + e.Tasks[string(team.Completed)]
 	if all > 0 {
@@ -185,9 +182,7 @@ func (e *Examination) progress(took, ended int64) {
 			workers++
 		}
 	}
-	if ended > 0 && open > 0 {
-		e.Left = time.Duration(took/ended) * time.Millisecond * time.Duration((open+max(workers, 1)-1)/max(workers, 1))
-	}
+	e.Left = past.left(open, workers)
 }
 
 // mail finds the last messages in the history, where the state says that they are.

@@ -208,6 +208,12 @@ func (s *State) held(msg *Message) bool {
 	return s.team.LeadLost != 0 && msg.Seq > s.team.HeldAfter && msg.From != "" && msg.From != User && msg.From != s.team.Lead
 }
 
+// Holds reports whether the message of that seq waits for a lead.
+func (s *State) Holds(seq int64) bool {
+	msg := s.messages[seq]
+	return msg != nil && s.held(msg)
+}
+
 // HeldMessages returns how many messages wait for a lead.
 func (s *State) HeldMessages() (n int) {
 	for _, msg := range s.messages {

@@ -28,7 +28,7 @@ func (c *call) sendMessage(in *sendMessage) (string, error) {
 		return "", err
 	}
 	e, _ := found[*team.MessageSent](r)
-	return fmt.Sprintf("Message #%d sent to %s.", e.Message.Seq, to), nil
+	return fmt.Sprintf("Message #%d sent to %s.%s", e.Message.Seq, to, c.waitsForLead(e.Message.Seq)), nil
 }
 
 func (c *call) broadcast(in *broadcast) (string, error) {
@@ -43,7 +43,17 @@ func (c *call) broadcast(in *broadcast) (string, error) {
 		return "", err
 	}
 	e, _ := found[*team.MessageSent](r)
-	return fmt.Sprintf("Message #%d sent to %s.", e.Message.Seq, strings.Join(e.Message.Recipients, ", ")), nil
+	return fmt.Sprintf("Message #%d sent to %s.%s", e.Message.Seq, strings.Join(e.Message.Recipients, ", "), c.waitsForLead(e.Message.Seq)), nil
+}
+
+// waitsForLead says that a message waits until somebody leads; "" for one that does not.
+func (c *call) waitsForLead(seq int64) (words string) {
+	c.view(func(s *team.State) {
+		if s.Holds(seq) {
+			words = " It is held until somebody leads the team again."
+		}
+	})
+	return words
 }
 
 func (c *call) resendMessages(in *resend) (string, error) {
