@@ -64,7 +64,7 @@ func TestWorkIsSavedWithoutALead(t *testing.T) {
 		}
 		return w, there
 	}
-	eventually(t, "work is saved", func() bool { w, _ := saved(); return len(w.Files) > 0 })
+	eventually(t, "work is saved", func() bool { w, _ := saved(); return len(w.Files) > 0 && w.Output != "" }) // it may begin to be before that
 	w, _ := saved()
 	if w.Task != "1" || w.Member != "ann" || !strings.Contains(w.FileEdits, "+a new line") || w.Output != "half of it is done" || len(w.LastGood) < 40 || len(w.Files) != 1 {
 		t.Errorf("saved: %+v", w)

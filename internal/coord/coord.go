@@ -164,6 +164,7 @@ func New(o Options) *Host {
 	}
 	h := &Host{Options: o, kept: func() {}, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{}, ended: make(chan *seat), look: make(chan struct{}, 1), broken: make(chan error, 1), over: make(chan struct{})}
 	h.tracer = newTracer(h.Desk, h.Procs, h.teamDir(), filepath.Join(h.Hosts, h.ID), team.Host(h.ID), h.Log)
+	h.tracer.again, h.tracer.broken = h.lookSoon, h.fail
 	h.pulse.others.Log = h.Log
 	h.pulse.others.Do = func(ctx context.Context, body team.Body) error { return h.do(ctx, body, 0) }
 	return h
@@ -386,13 +387,26 @@ func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
 		h.Log(fmt.Sprintf("refused: %v", err))
 		return nil
 	}
-	if desk.Broken(err) { // whoever asked: a host that records nothing must not keep its leases
-		select {
-		case h.broken <- err:
-		default:
-		}
+	if desk.Broken(err) {
+		h.fail(err)
 	}
 	return err
+}
+
+// fail ends the host, whoever finds that nothing can be recorded any more: it must not keep its leases.
+func (h *Host) fail(err error) {
+	select {
+	case h.broken <- err:
+	default:
+	}
+}
+
+// lookSoon has the host look again at what is wanted.
+func (h *Host) lookSoon() {
+	select {
+	case h.look <- struct{}{}:
+	default: // it is about to
+	}
 }
 
 func (h *Host) vacate(s *seat) {

@@ -200,7 +200,7 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 	if s.told { // it is reminded of these below
 		s.know(s.held()...)
 	}
-	s.update(func(t *turn) { t.working, shows, t.ended = false, t.shows, good && !u.GoesOn }) // before anybody hears that it is idle
+	s.update(func(t *turn) { t.working, shows, t.ended = false, t.shows, !s.told || good && !u.GoesOn }) // before anybody hears that it is idle
 	s.post.settle(!good && !shows)
 	if good && !shows {
 		s.arrived(s.post.arrived(byTool)) // the agent went on after the result that had them

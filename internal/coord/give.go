@@ -143,12 +143,7 @@ func (s *seat) wantAgain(kind team.WantKind) {
 // wantSoon is wantAgain, with a look after a moment, although nothing of the team may change that the host would look for.
 func (s *seat) wantSoon(kind team.WantKind) {
 	s.wantAgain(kind)
-	time.AfterFunc(lookPause, func() {
-		select {
-		case s.host.look <- struct{}{}:
-		default: // it is about to
-		}
-	})
+	time.AfterFunc(lookPause, s.host.lookSoon)
 }
 
 // notTaken gives up a prompt that the session says will not arrive. Its mail is given again; what the session was to begin with goes before the

@@ -22,6 +22,8 @@ const (
 	tracePatience = 5 * time.Second
 	// traceTries is how often recording is tried before it is recorded why it failed.
 	traceTries = 3
+	// refusedPause is how long what cannot be recorded at all is left alone.
+	refusedPause = 5 * time.Second
 	// mostLeft is how many things are named that are in no commit.
 	mostLeft = 60
 )
@@ -38,6 +40,8 @@ type tracer struct {
 	scratch string // folder for an index of our own
 	actor   string
 	log     func(string)
+	again   func()      // has somebody look again at what is wanted; nil for nobody
+	broken  func(error) // told that nothing can be recorded any more; nil for nobody
 
 	ctx    context.Context // ends what is under way
 	cancel context.CancelFunc
@@ -45,7 +49,7 @@ type tracer struct {
 
 	mu      sync.Mutex
 	running map[string]chan struct{} // by task
-	refused map[string]bool          // keys of wants that could be neither fulfilled nor given up: the journal takes no record
+	refused map[string]bool          // keys of wants that can be neither fulfilled nor given up for the moment: the journal takes no record
 	places  map[string]*tracedPlace  // by directory
 	kept    map[string]bool          // commits that the team's reference keeps
 	tip     string                   // what the reference named last
@@ -243,10 +247,23 @@ func (t *tracer) record(id string) {
 	t.log(fmt.Sprintf("the work of %s on task %s cannot be recorded: %v", j.member.Name, id, err))
 	if err := t.report(context.WithoutCancel(ctx), id, work); err != nil {
 		t.log(err.Error())
-		t.mu.Lock()
-		t.refused[j.key] = true
-		t.mu.Unlock()
+		t.refuse(j.key)
 	}
+}
+
+// refuse leaves what is wanted alone for a while: a disk that is full may have room again.
+func (t *tracer) refuse(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refused[key] = true
+	time.AfterFunc(refusedPause, func() {
+		t.mu.Lock()
+		delete(t.refused, key)
+		t.mu.Unlock()
+		if t.again != nil {
+			t.again()
+		}
+	})
 }
 
 func brief(err error) string {
@@ -257,6 +274,9 @@ func brief(err error) string {
 // report sends the record. That the state has moved on is no error: the next look shows what is wanted now.
 func (t *tracer) report(ctx context.Context, task string, work team.Work) error {
 	_, err := t.desk.Do(ctx, team.Command{Actor: t.actor, Body: &team.RecordWork{Task: task, Work: work}})
+	if desk.Broken(err) && t.broken != nil {
+		t.broken(err)
+	}
 	if team.CodeOf(err) == team.Conflict {
 		return nil
 	}

@@ -316,3 +316,17 @@ func TestWorkIsRecordedQuickly(t *testing.T) {
 		t.Errorf("a task takes %s", each)
 	}
 }
+
+// A record for which the disk has no room for a while, longer than is waited for, is made when there is room again, though nothing happens in the team.
+func TestWorkThatHadNoRoom(t *testing.T) {
+	p := newProject(t)
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"), &team.CreateTask{Subject: "one"})
+	j := &failing{kind: []byte(`"done":true`)}
+	j.left.Store(4)
+	s.start("h1", worker(func(_ *session, task team.Task) {
+		write(t, p.dir, map[string]string{"by-" + task.ID: "x\n"})
+	}), s.on(j))
+	if one := s.work("1"); !slices.Equal(one.Files, []string{"by-1"}) || j.left.Load() >= 0 {
+		t.Errorf("%+v", one)
+	}
+}
