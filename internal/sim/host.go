@@ -23,6 +23,10 @@ type host struct {
 	beats    int64         // signs of life that it gave
 	nextBeat time.Duration
 	lead     heartbeat.Watch
+
+	tracing map[string]bool // tasks of which it records what they did
+	refused map[string]bool // those of which nothing can be recorded for the moment
+	traced  bell
 }
 
 // watchEvery is how often a host looks whether the hosts of other members live.
@@ -31,7 +35,7 @@ const watchEvery = 500 * time.Millisecond
 // boot starts the host of a place.
 func (w *world) boot(place int) {
 	on := w.machines[place%len(w.machines)]
-	h := &host{office: office{of: w.process("h"+string(rune('1'+place)), on)}, place: place}
+	h := &host{office: office{of: w.process("h"+string(rune('1'+place)), on)}, place: place, tracing: map[string]bool{}, refused: map[string]bool{}}
 	w.hosts[place] = h
 	w.logf("%s starts on %s", h.of.name, on.name)
 	h.of.spawn("host", h.run)
@@ -149,6 +153,10 @@ func (h *host) reconcile(t *thread) (next time.Duration, err error) {
 			err = h.report(t, &team.ExpirePlan{Request: w.Request}, 0)
 		case team.WantMarkLate:
 			err = h.report(t, &team.MarkLate{Member: w.Member}, 0)
+		case team.WantBase, team.WantRecord:
+			if m.Name == "" || m.Host == h.id() || m.Host == "" { // else its own host does it
+				h.trace(w.Task)
+			}
 		case team.WantSession:
 			wanted = append(wanted, w.Member)
 			if m.Host != h.id() && m.Host != "" {

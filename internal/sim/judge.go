@@ -27,6 +27,7 @@ const (
 	crowned   = "no message ends the lead, or passes for the user"
 	rest      = "when the faults are over, everything comes to its end"
 	agreed    = "everybody sees the same team"
+	recorded  = "what a task did is recorded when it is completed"
 )
 
 // Broken is a promise that did not hold.
@@ -77,6 +78,7 @@ type taskBook struct {
 	status team.TaskStatus
 	holder string
 	fence  int64
+	done   int // changes that its holder had made when it completed the task
 
 	taken   string        // from whom it was taken, for somebody else, since the last claim
 	onlyFor string        // who may have saved something of it that is needed yet
@@ -263,6 +265,8 @@ func (j *judge) event(r *team.Record, e team.Event) {
 		if t := j.tasks[e.Task]; t != nil && t.status == team.InProgress && t.holder != e.Saved.Member {
 			j.fail(workKept, "what %s saved of task %s is kept, and %s holds the task", e.Saved.Member, e.Task, t.holder)
 		}
+	case *team.WorkRecorded:
+		j.workRecorded(e)
 	case *team.LeadAttached:
 		j.leadAttached(r, e)
 	case *team.LeadLost:
@@ -330,6 +334,9 @@ func (j *judge) task(r *team.Record, e team.Event) {
 			j.fail(claims, "%s completed task %s, which is %+v", e.By, e.Task, *t)
 		}
 		t.status = team.Completed
+		if t.holder == e.By && !j.again {
+			t.done = j.w.edited[e.By]
+		}
 	case *team.TaskReleased:
 		at(e.Task).status = team.Pending
 		at(e.Task).fence++
@@ -406,6 +413,17 @@ func (j *judge) letter(r *team.Record, e team.Event) {
 				j.comesBack(r, e.Member, l)
 			}
 		}
+	}
+}
+
+// workRecorded looks at the record of what a task did: nothing that its holder did before the end may be missing.
+func (j *judge) workRecorded(e *team.WorkRecorded) {
+	t := j.tasks[e.Task]
+	if t == nil || j.again {
+		return
+	}
+	if e.Work.Done && t.status == team.Completed && t.holder == e.Work.Member && changesOf(e.Work.Commit) < t.done {
+		j.fail(recorded, "the record of task %s ends with %q, and %s had made %d changes when it completed it", e.Task, e.Work.Commit, t.holder, t.done)
 	}
 }
 

@@ -87,6 +87,15 @@ var requests = slices.Concat(ofLead, []moveKind{
 	{name: "complete", weight: 2, do: func(w *world, m Move) {
 		w.user(func(s *team.State) team.Body { return &team.CompleteTask{Task: some(s, m.A), Result: "by hand"} })
 	}},
+	{name: "claim", do: func(w *world, m Move) { // the lead claims for somebody
+		w.user(func(s *team.State) team.Body {
+			b := &team.ClaimTask{Task: some(s, m.A), Member: someone(s, m.B)}
+			if m.C%2 == 0 {
+				b.Task = "" // the next one
+			}
+			return b
+		})
+	}},
 	{name: "usurp", weight: 2, do: func(w *world, m Move) { // what must not end the lead
 		w.user(func(s *team.State) team.Body {
 			return []team.Body{&team.RequestShutdown{Member: s.Team().Lead, Deadline: w.cli.of.clock() + 1}, &team.ReportFailed{Member: s.Team().Lead},

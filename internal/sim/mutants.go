@@ -148,6 +148,8 @@ var ofTeams = []Mutant{
 	{Name: "replaced-reads", What: "a session that was replaced is given what is for the next one"},
 	{Name: "unsynced-given", What: "a message is given before it is durable"},
 	{Name: "work-once", What: "a task that was wanted, and not taken then, is not offered again"},
+	{Name: "traced-early", What: "what a task did is looked at before it is done"},
+	{Name: "trace-once", What: "what a task did, and could not be recorded then, is never recorded"},
 	{Name: "late-claim", What: "a session is not told of a task that was claimed for it after its turn"},
 	{Name: "turns-mixed", What: "what a tool of the next turn carries counts as delivered at the end of the last one"},
 	{Name: "clock-order", What: "mail is given in the order of clocks"},

@@ -111,7 +111,6 @@ var ofLeads = []Mutant{
 	{Name: "broken-stays", What: "a host that can record nothing any more keeps its leases"},
 	{Name: "refused-kept", What: "what was saved is taken for kept when another host has taken the member over"},
 	{Name: "yields-once", What: "a task that could not be given back without a lead is never given back"},
-	{Name: "reassigned-bare", What: "a task is given to somebody else without what was saved of it"},
 	{Name: "aborted-stays", What: "sessions go on when their team has ended"},
 	{Name: "worker-once", What: "a worker that was not allowed to begin a task is never asked again"},
 }

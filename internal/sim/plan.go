@@ -19,7 +19,9 @@ type Plan struct {
 	Led     bool // by a session, which gives signs of life and can be lost
 	Timing  team.Timing
 	Hosts   int
-	Noise   int // of 1,000 commands so many are doubled or late
+	Noise   int  // of 1,000 commands so many are doubled or late
+	Repo    bool // the team works in a repository, so that hosts record what tasks did
+	Claims  bool // somebody claims tasks for others, and sessions claim some themselves, also late
 	Moves   []Move
 	Calm    time.Duration // when the faults are over
 }
@@ -39,8 +41,25 @@ type Move struct {
 
 var names = []string{"ann", "bob", "cy", "dan"}
 
-// draw makes the plan of a seed.
+// draw makes the plan of a seed. What came later than the first plans leaves the rest as it was.
 func draw(seed uint64) Plan {
+	p := drawFirst(seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	p.Repo, p.Claims = rng.IntN(3) == 0, rng.IntN(3) == 0
+	for p.Claims && len(p.Moves) < 30 && rng.IntN(3) > 0 {
+		p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: "claim", A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
+	}
+	slices.SortStableFunc(p.Moves, func(a, b Move) int { return int(a.At - b.At) })
+	return p
+}
+
+// drawTime is a time before everything heals.
+func (p *Plan) drawTime(rng *rand.Rand) time.Duration {
+	return (50*time.Millisecond + time.Duration(rng.Int64N(int64(p.Calm-100*time.Millisecond)))).Round(time.Millisecond)
+}
+
+// drawFirst makes the plan that a seed had first.
+func drawFirst(seed uint64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	p := Plan{Seed: seed, Lead: []string{team.External, team.Claude}[rng.IntN(2)], Hosts: 1 + rng.IntN(3), Noise: []int{0, 0, 10, 60}[rng.IntN(4)],
 		Policy: []string{"", "lead", "user"}[rng.IntN(3)]}
@@ -54,12 +73,9 @@ func draw(seed uint64) Plan {
 		last.Plans = last.Agent != team.Shell && rng.IntN(3) == 0
 	}
 	p.Calm = time.Duration(1500+rng.IntN(3500)) * time.Millisecond
-	at := func() time.Duration {
-		return 50*time.Millisecond + time.Duration(rng.Int64N(int64(p.Calm-100*time.Millisecond)))
-	}
 	add := func(kinds []moveKind, n int) {
 		for range n {
-			p.Moves = append(p.Moves, Move{At: at().Round(time.Millisecond), Kind: drawKind(rng, kinds, p.Led), A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
+			p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: drawKind(rng, kinds, p.Led), A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
 		}
 	}
 	add(requests, 2+rng.IntN(9))
@@ -107,6 +123,9 @@ func (p Plan) String() string {
 			b.WriteString(", plans first")
 		}
 		b.WriteString(")")
+	}
+	if p.Repo {
+		b.WriteString(", in a repository")
 	}
 	fmt.Fprintf(&b, "; permissions are settled by %q, %d of 1,000 commands are doubled or late\n", p.Policy, p.Noise)
 	for _, m := range p.Moves {

@@ -43,6 +43,9 @@ func (j *judge) unrest() (why []string) {
 			add("task %s is %s, owned by %q, blocked by %v, given up: %t", t.ID, t.Status, t.Owner, t.Blocked(), t.GivenUp())
 		}
 	}
+	for _, t := range s.Unrecorded() {
+		add("what task %s did is not recorded", t.ID)
+	}
 	for _, p := range s.Permissions() {
 		add("the request %s waits", p.Request)
 	}

@@ -126,7 +126,7 @@ func (s *seat) keepLast(t *thread) bool {
 func (s *seat) putDown(t *thread, reason string) bool {
 	f, _ := s.save(t)
 	held := s.held()
-	if !s.keep(t, f) && !s.host.of.w.bug("put-down-bare") {
+	if !s.keep(t, f) {
 		return false
 	}
 	done := true

@@ -325,7 +325,9 @@ func (s *seat) hand(t *thread, w team.Want, id string) {
 		return
 	case "opening":
 		if s.worker {
+			s.ended = true
 			s.record(t, &team.ReportStatus{Member: s.member, Status: team.Idle})
+			s.remind()
 			return
 		}
 		p.tasks = s.held()
@@ -375,6 +377,7 @@ func (s *seat) claim(t *thread, p *prompt) {
 		s.unrecorded(err)
 	}
 	if err == nil && r.Record != nil {
+		s.host.followTrace(t, r.Record)
 		p.tasks = s.held()
 	}
 }
@@ -385,7 +388,7 @@ func (s *seat) endTurn(t *thread, u update) {
 	if !s.worker {
 		s.know(s.held())
 	}
-	s.ended = u.trouble == ""
+	s.ended = u.trouble == "" || s.worker
 	if len(s.handed) == 0 { // else the session may be in its next turn, whose tools carry mail too
 		clear(s.unclear)
 	}
@@ -511,6 +514,9 @@ func (s *seat) act(t *thread, body team.Body) (*team.Record, []team.Message, err
 		return nil, nil, errors.New("the session is ending")
 	}
 	r, err := s.host.do(t, team.Command{Actor: s.member, Incarnation: s.incarnation, Body: body})
+	if err == nil {
+		s.host.followTrace(t, r.Record)
+	}
 	var mail []team.Message
 	if !s.worker && s.how == runs {
 		mail = s.take(byTool)

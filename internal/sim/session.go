@@ -179,6 +179,9 @@ func (a *session) work(t *thread, p prompt) {
 		if a.chats(t) {
 			a.call(t, &team.CreateTask{Subject: "what task " + task.ID + " left", Retries: 1})
 		}
+		if a.of.w.plan.Claims && !a.of.w.calm && t.rng.IntN(4) == 0 {
+			a.claimLate(time.Duration(t.rng.IntN(900)) * time.Millisecond)
+		}
 		switch luck := t.rng.IntN(12); {
 		case a.of.w.calm || luck < 9:
 			a.call(t, &team.CompleteTask{Task: task.ID, Result: []string{"", "found it"}[t.rng.IntN(2)]})
@@ -215,7 +218,7 @@ func (a *session) serve(t *thread) {
 func (a *session) take(t *thread) (claimed *team.TaskClaimed) {
 	a.seat.host.view(func(st *team.State) {
 		for _, task := range st.Held(a.member.Name) {
-			if a.tried[task.ID] != task.Fence && claimed == nil && !a.of.w.bug("held-unseen") {
+			if a.tried[task.ID] != task.Fence && claimed == nil {
 				claimed = &team.TaskClaimed{Task: task.ID, Member: a.member.Name, Fence: task.Fence}
 			}
 		}
@@ -245,6 +248,16 @@ func (a *session) late(body team.Body, after time.Duration) {
 		h.of.spawn(a.member.Name+"/late", func(t *thread) {
 			t.sleep(after)
 			a.seat.act(t, body)
+		})
+	}
+}
+
+// claimLate has a shell command of the session claim a task, by the command line, when the turn may be over.
+func (a *session) claimLate(after time.Duration) {
+	if h := a.seat.host; h.of.alive {
+		h.of.spawn(a.member.Name+"/late", func(t *thread) {
+			t.sleep(after)
+			h.do(t, team.Command{Actor: a.member.Name, Incarnation: a.member.Incarnation, Body: &team.ClaimTask{}})
 		})
 	}
 }
