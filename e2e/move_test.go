@@ -12,16 +12,16 @@ import (
 	"cadre/internal/team"
 )
 
-// halfDone is a team file whose last task fails for as long as there is no file go. Before that ann has committed in her worktree, and left a file uncommitted.
+// halfDone is a team file whose last task fails for as long as there is no file go. Before that ann has committed in her worktree.
 const halfDone = `name: demo
 facts: [a.txt]
 members: [{name: ann, isolation: worktree}, {name: bob}]
 tasks:
-- {id: one, owner: ann, run: "echo hers >>a.txt; git commit -qam hers; echo more >b.txt"}
+- {id: one, owner: ann, run: "echo hers >>a.txt; git commit -qam hers"}
 - {id: two, owner: bob, run: "test -e go && echo done >two.txt", blockedBy: [one]}
 `
 
-// moving is a world with a team that has work in a worktree, and more to do.
+// moving is a world with a team that has work in a worktree, some of it not committed, and more to do.
 func moving(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -32,6 +32,9 @@ func moving(t *testing.T) *world {
 	w.git("commit", "-qm", "team")
 	if r := w.cadre("run", "teams/demo.yaml"); r.code != 1 || !strings.Contains(r.out, "1 of 2 tasks done") {
 		t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)
+	}
+	if err := os.WriteFile(filepath.Join(w.home, "teams", "demo", "worktrees", "ann", "b.txt"), []byte("more\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	return w
 }
@@ -257,5 +260,54 @@ func TestGoneWorktree(t *testing.T) {
 				t.Errorf("ann failed because %s", why)
 			}
 		})
+	}
+}
+
+// A team whose project is gone is cleaned up whole: what was not committed is kept and named, and so are the branches that nobody can look at.
+func TestCleanupOfMoved(t *testing.T) {
+	t.Parallel()
+	w := moving(t)
+	w.moves("moved")
+	r := w.cadre("cleanup", "demo", "--force", "--branches")
+	kept := filepath.Join(w.home, "stranded", "demo-1", "ann")
+	if r.code != 0 || !strings.Contains(r.err, "kept in "+filepath.Dir(kept)) {
+		t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)
+	}
+	order(t, r.out, "team demo is removed", "cadre/demo@ann", "unknown: ", "cadre/demo ", "unknown: ")
+	if has(w.home, "teams", "demo") {
+		t.Error("its folder is still there")
+	}
+	w.git("worktree", "repair", kept)
+	if status := w.gitSays("-C", kept, "status", "--porcelain", "--branch"); status != "## cadre/demo@ann\n?? b.txt" {
+		t.Errorf("in the worktree: %s", status)
+	}
+	if r := w.cadre("cleanup", "demo", "--force"); r.code != 0 {
+		t.Errorf("once more: exit status %d\n%s", r.code, r.err)
+	}
+}
+
+// Killed at any moment, cleanup --branches can be run again, and then nothing of the team is left but what is not the team's.
+func TestKilledCleanup(t *testing.T) {
+	t.Parallel()
+	w := moving(t)
+	w.git("branch", "cadre/demo@eve")
+	rounds := 6
+	if testing.Short() {
+		rounds = 2
+	}
+	for range rounds {
+		p := w.start("cleanup", "demo", "--force", "--branches")
+		time.AfterFunc(time.Duration(rand.Int64N(int64(150*time.Millisecond))), func() { syscall.Kill(p.Process.Pid, syscall.SIGKILL) })
+		<-p.gone
+		w.must("cleanup", "demo", "--force", "--branches")
+		if left := w.gitSays("branch", "--list", "cadre/demo*"); left != "cadre/demo@eve" {
+			t.Fatalf("left: %s", left)
+		}
+		if trees := w.gitSays("worktree", "list", "--porcelain"); strings.Count(trees, "worktree ") != 1 || has(w.home, "teams", "demo") {
+			t.Fatalf("left: %s", trees)
+		}
+		if r := w.cadre("run", "teams/demo.yaml"); r.code != 1 {
+			t.Fatalf("exit status %d\n%s", r.code, r.err)
+		}
 	}
 }

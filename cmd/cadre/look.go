@@ -104,11 +104,18 @@ func (o overview) progress() string {
 }
 
 func (a *app) lsCommand() *cobra.Command {
-	return &cobra.Command{
+	var git bool
+	c := &cobra.Command{
 		Use: "ls", Short: "List the teams", Args: exactly(0),
 		Long: `List the teams. WAITING is how many things wait for a person: cadre attention lists them. A team that is dormant is not at its end, and no
-process of it is running; cadre resume NAME continues it. One that is interrupted was being consolidated; cadre consolidate NAME finishes that.`,
+process of it is running; cadre resume NAME continues it. One that is interrupted was being consolidated; cadre consolidate NAME finishes that.
+
+With --git the teams are listed of which the repository that you are in has checkpoints, on its own branches or on those that it has fetched: they
+may come from another machine. cadre resume NAME --from-git continues one here.`,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if git {
+				return a.listGit(c.Context())
+			}
 			names, err := a.home.Names()
 			if err != nil {
 				return err
@@ -133,18 +140,24 @@ process of it is running; cadre resume NAME continues it. One that is interrupte
 			}
 			err = a.print(all, func(w *sanitize.Writer) error {
 				if len(all) == 0 && damaged == nil {
-					return said("There is no team. Create one: cadre create NAME, or run a team file: cadre run FILE")(w)
+					w.Printf("There is no team. Create one: cadre create NAME, or run a team file: cadre run FILE\n")
+					return a.alsoInGit(c.Context(), w, names)
 				}
 				var t show.Table
 				t.Row("NAME", "STATUS", "TASKS DONE", "TEAMMATES", "WAITING", "LAST CHANGE", "DIRECTORY")
 				for _, o := range all {
 					t.Row(o.Name, o.state(), o.progress(), o.teammates(), fmt.Sprint(len(o.Attention)), show.Ago(desk.Now(), o.UpdatedAt), o.Dir)
 				}
-				return t.Write(w)
+				if err := t.Write(w); err != nil {
+					return err
+				}
+				return a.alsoInGit(c.Context(), w, names)
 			})
 			return errors.Join(err, damaged)
 		},
 	}
+	c.Flags().BoolVar(&git, "git", false, "list the teams that the repository has checkpoints of")
+	return c
 }
 
 func (a *app) logCommand() *cobra.Command {

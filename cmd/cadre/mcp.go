@@ -135,7 +135,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			if err := coord.DropWork(ctx, d.Team()); err != nil {
 				a.note(err.Error())
 			}
-			return a.home.Remove(dir)
+			return a.removeFolder(dir)
 		}})
 	err = mcpserver.Stdio(ctx, tools, os.Stdin, protocol(), mcpserver.Options{Name: agent.ToolServerName, Version: version})
 	if cause := context.Cause(ctx); errors.Is(cause, leader.ErrTakenOver) {

@@ -86,7 +86,7 @@ type resumption struct {
 // resume continues a team.
 func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	if _, err := a.home.Folder(name); team.CodeOf(err) == team.NotFound {
-		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("Team %s not found. Use cadre ls", name)}
+		return a.notHere(ctx, name)
 	}
 	d, dir, err := a.open(ctx, name, true)
 	if err != nil {

@@ -390,59 +390,6 @@ func (a *app) expire(ctx context.Context, d *desk.Desk, m team.Member) error {
 	return err
 }
 
-func (a *app) cleanupCommand() *cobra.Command {
-	var force bool
-	c := a.onTeam(0, &cobra.Command{
-		Use: "cleanup [TEAM]", Short: "Remove a team and everything that belongs to it",
-		Long: "Remove a team: its folder with its history, and what Claude Code was shown of it. It is refused while a teammate runs,\nunless it is forced; then the sessions are ended first. It may be called again at any time.",
-	}, func(c *cobra.Command, name string, _ []string) error {
-		ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute, fmt.Errorf("team %s could not be cleaned up within a minute", name))
-		defer cancel()
-		return a.cleanup(ctx, name, force)
-	})
-	c.Flags().BoolVar(&force, "force", false, "end whoever still runs")
-	return c
-}
-
-func (a *app) cleanup(ctx context.Context, name string, force bool) error {
-	if t, err := a.glance(ctx, name); team.CodeOf(err) == team.NotFound || err == nil && t.Observed != "" {
-		if done, err := a.forget(ctx, name, t); done || err != nil {
-			return err
-		}
-	}
-	d, dir, err := a.open(ctx, name, true)
-	if team.CodeOf(err) == team.NotFound { // as after a cleanup before this one
-		if err := a.home.Sweep(); err != nil {
-			return err
-		}
-		return a.print(team.Team{Name: name, CleanedUp: true}, said("there is no team %s; nothing is left to remove", name))
-	}
-	if err != nil {
-		return err
-	}
-	t := d.Team()
-	_, err = d.Do(ctx, team.Command{Actor: a.actor, Body: &team.CleanUp{Force: force}})
-	if err := d.Close(); err != nil {
-		a.note(err.Error())
-	}
-	if err != nil {
-		return err
-	}
-	if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), t.Dir, a.note); err != nil {
-		return &team.Error{Code: team.NotReady, Text: "the team is ended, but a process of it is still there: " + err.Error() + "; run cadre cleanup again"}
-	}
-	if now, err := a.glance(ctx, name); err == nil && now.ID != t.ID {
-		return a.print(t, said("team %s is removed; another one of that name has begun meanwhile", name))
-	}
-	if err := coord.DropWork(ctx, t); err != nil {
-		a.note(err.Error())
-	}
-	if err := a.home.Remove(dir); err != nil {
-		return err
-	}
-	return a.print(t, said("team %s is removed", name))
-}
-
 func prefix(p, s string) string {
 	if s == "" {
 		return ""

@@ -177,7 +177,7 @@ func Waiting(ctx context.Context, d *desk.Desk, procs *proc.Register) (all, out 
 
 // KeepWork leaves what members did in the worktrees of a team on their branches, and removes the merged worktree. It is for a team that
 // nobody runs any more, before its folder goes away. project is the directory that the team worked in,
-// "" where nobody knows it.
+// "" where nobody knows it. A worktree whose repository cannot be reached stays where it is, which is told.
 func KeepWork(ctx context.Context, dir, project string, log func(string)) error {
 	entries, err := os.ReadDir(filepath.Join(dir, worktrees))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -197,7 +197,18 @@ func KeepWork(ctx context.Context, dir, project string, log func(string)) error 
 		}
 		path := filepath.Join(dir, worktrees, e.Name())
 		branch := team.BranchOf(filepath.Base(dir), e.Name())
+		if p := (worktree.Place{Repo: project, Dir: path, Branch: branch}); project != "" {
+			if state, err := worktree.Look(ctx, procs, p); err == nil && state == worktree.Moved {
+				if err := worktree.Repair(ctx, procs, p); err != nil {
+					log(err.Error())
+				}
+			}
+		}
 		kept, err := worktree.Leave(ctx, procs, path, branch, workOf(e.Name(), filepath.Base(dir)))
+		if broken := (*worktree.BrokenError)(nil); errors.As(err, &broken) {
+			log(fmt.Sprintf("what %s did cannot be put on its branch: %v", e.Name(), err))
+			continue
+		}
 		if err != nil {
 			return notKept(worktree.Place{Dir: path}, e.Name(), err)
 		}

@@ -5,6 +5,7 @@
 //	<root>/archive/<team id>/       a finished team whose name was given to a new one
 //	<root>/damaged/<team>-<n>/      a damaged team that was restored from a checkpoint
 //	<root>/observed/<team>/         what the observer knows of a team that is only observed (feed)
+//	<root>/stranded/<team>-<n>/     worktrees of a team that was removed, whose repository could not be reached
 //	<root>/seats/<team>/<member>/   a member of a team that Claude Code runs (claudeteam)
 //	<root>/trust.json               projects whose hooks may run (hook)
 //	<claude>/teams, <claude>/tasks  Claude Code's folders, for projections only (claudefs)
@@ -262,23 +263,50 @@ func (h Home) SetAside(name string) (string, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return "", err
 	}
-	damaged := filepath.Join(h.Root, "damaged")
-	if err := makeFolder(damaged); err != nil {
+	dir, err := h.aside("damaged", name, filepath.Join(h.teams(), name))
+	if err != nil {
+		err = fmt.Errorf("set team %s aside: %w", name, err)
+	}
+	return dir, err
+}
+
+// KeepWorktrees moves the worktrees that are left in the folder of a team out of the way, before the folder is removed: their repository
+// could not be reached, and what is in them is nowhere else. It returns where they are now, "" where there are none.
+func (h Home) KeepWorktrees(dir string) (string, error) {
+	worktrees := filepath.Join(dir, "worktrees")
+	left, err := os.ReadDir(worktrees)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if !slices.ContainsFunc(left, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") }) { // one with a dot was being removed
+		return "", nil
+	}
+	kept, err := h.aside("stranded", filepath.Base(dir), worktrees)
+	if err != nil {
+		err = fmt.Errorf("keep the worktrees in %s: %w", worktrees, err)
+	}
+	return kept, err
+}
+
+// aside moves a folder into one of ours, under a name of its own.
+func (h Home) aside(into, name, from string) (string, error) {
+	into = filepath.Join(h.Root, into)
+	if err := makeFolder(into); err != nil {
 		return "", err
 	}
 	for n := 1; ; n++ {
-		dir := filepath.Join(damaged, fmt.Sprintf("%s-%d", name, n))
+		dir := filepath.Join(into, fmt.Sprintf("%s-%d", name, n))
 		if _, err := os.Lstat(dir); err == nil {
 			continue
 		}
-		err := os.Rename(filepath.Join(h.teams(), name), dir)
+		err := os.Rename(from, dir)
 		if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) { // another process was faster
 			continue
 		}
 		if err != nil {
-			return "", fmt.Errorf("set team %s aside: %w", name, err)
+			return "", err
 		}
-		return dir, errors.Join(durable.Folder(damaged), durable.Folder(h.teams()))
+		return dir, errors.Join(durable.Folder(into), durable.Folder(filepath.Dir(from)))
 	}
 }
 

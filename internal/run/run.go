@@ -195,6 +195,11 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 			if err := coord.DropWork(ctx, t); err != nil {
 				o.Log(err.Error())
 			}
+			if kept, err := o.Home.KeepWorktrees(a.dir); err != nil {
+				return nil, err
+			} else if kept != "" {
+				o.Log("worktrees that could not be put on their branches are kept in " + kept)
+			}
 			if err := o.Home.Remove(a.dir); err != nil {
 				return nil, err
 			}

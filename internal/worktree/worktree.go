@@ -165,7 +165,8 @@ func Leave(ctx context.Context, procs *proc.Register, dir, branch, message strin
 		return "", err
 	}
 	home := in(procs, tree.common)
-	elsewhere, err := home.Text(ctx, "rev-list", "--count", branch, "--not", "--exclude="+branch, "--branches")
+	// Only the person's branches count: those of checkpoints carry all that members do, and go with their team.
+	elsewhere, err := home.Text(ctx, "rev-list", "--count", branch, "--not", "--exclude="+branch, "--exclude=cadre/*", "--branches")
 	if err != nil {
 		return "", err
 	}
@@ -187,12 +188,15 @@ type tree struct {
 func open(ctx context.Context, procs *proc.Register, dir string) (t tree, err error) {
 	g := in(procs, dir)
 	out, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--git-dir")
+	if refused := (*git.Refusal)(nil); errors.As(err, &refused) {
+		return tree{}, &BrokenError{dir, "is not in a git repository that can be reached: " + refused.Words, "Bring the repository back, or move the folder away."}
+	}
 	if err != nil {
 		return tree{}, err
 	}
 	parts := strings.Split(out, "\n")
 	if len(parts) != 3 || parts[1] == parts[2] {
-		return tree{}, fmt.Errorf("%s is no git worktree of its own any more", dir)
+		return tree{}, &BrokenError{dir, "is no git worktree of its own any more", "Move it away."}
 	}
 	return tree{in(procs, parts[0]), parts[1], parts[2]}, nil
 }

@@ -57,7 +57,16 @@ func (d disk) open(name string, log func(string)) (*room, error) {
 			}
 			return func() { lock.Unlock() }, nil
 		},
-		leave: func() {}, remove: func() error { return d.Remove(dir) }}, nil
+		leave: func() {}, remove: func() error {
+			kept, err := d.KeepWorktrees(dir)
+			if err != nil {
+				return err
+			}
+			if kept != "" {
+				log("worktrees that could not be put on their branches are kept in " + kept)
+			}
+			return d.Remove(dir)
+		}}, nil
 }
 
 // roles finds what a role means, in the project and in Claude Code's folder; "" for the project alone.
