@@ -48,24 +48,26 @@ const startTimeout = time.Minute
 // replaced are tools of the program that the team has its own of.
 var replaced = []string{"SendMessage", "ListAgents", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TeamCreate", "TeamDelete"}
 
-// Start starts a session.
+// Start starts a session. Where the program does not find the history of the one that is to be resumed, it is a new one: before 2.1.329 it looked for
+// that in the directory alone in which it was begun, which may have moved since.
 func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.Session, error) {
 	if spec.Program == "" {
 		spec.Program = a.program()
 	}
-	history := transcript(spec)
-	resumed := spec.Resume != "" && history != ""
-	id := spec.Resume
-	if !resumed {
-		id = newUUID()
+	if history := transcript(spec); spec.Resume != "" && history != "" {
+		s, err := start(ctx, spec, agent.Started{Session: spec.Resume, Resumed: true, Seen: seen(history, spec.Carries)})
+		if err == nil || !strings.Contains(err.Error(), "No conversation found") {
+			return s, err
+		}
 	}
-	s := newSession(spec, id)
-	if err := s.launch(commandLine(spec, id, resumed)); err != nil {
+	return start(ctx, spec, agent.Started{Session: newUUID()})
+}
+
+// start starts the program, for the session that is to be started.
+func start(ctx context.Context, spec agent.Spec, started agent.Started) (agent.Session, error) {
+	s := newSession(spec, started.Session)
+	if err := s.launch(commandLine(spec, started.Session, started.Resumed)); err != nil {
 		return nil, err
-	}
-	started := agent.Started{Session: id, Resumed: resumed}
-	if resumed {
-		started.Seen = seen(history, spec.Carries)
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
