@@ -311,3 +311,23 @@ func TestKilledCleanup(t *testing.T) {
 		}
 	}
 }
+
+// Another clone of the project is not where it was moved to, where the work of the team is missing.
+func TestMovedToACopy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.repository()
+	w.write("demo.yaml", "name: demo\nmembers: [{name: bob}]\ntasks:\n- {id: one, run: echo one >one.txt}\n- {id: two, run: test -e go, blockedBy: [one]}\n")
+	w.git("add", "-A")
+	w.git("commit", "-qm", "team")
+	if r := w.cadre("run", "demo.yaml"); r.code != 1 {
+		t.Fatalf("exit status %d\n%s", r.code, r.err)
+	}
+	clone := filepath.Join(w.root, "clone")
+	w.git("clone", "-q", "--no-local", "--single-branch", "--branch", "main", w.dir, clone)
+	w.moves("moved")
+	w.refused(w.cadre("resume", "demo", "--dir", clone), 2, "it lacks the work of task 1", "cadre resume demo --from-git")
+	if r := w.cadre("resume", "demo", "--dir", "."); r.code != 1 || !strings.Contains(r.out, "1 of 2 tasks done") {
+		t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)
+	}
+}

@@ -29,9 +29,7 @@ func (a *app) move(ctx context.Context, d *desk.Desk, dir, to string) error {
 		return err
 	}
 	defer lock.Unlock()
-	var members []team.Member
-	d.View(func(s *team.State) { members = s.Members() })
-	body, err := resume.Move(ctx, t, members, dir, to)
+	body, err := resume.Move(ctx, d, dir, to)
 	if err != nil {
 		return err
 	}

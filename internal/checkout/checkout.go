@@ -93,7 +93,7 @@ func reason(err error) string {
 // Check says why nobody can work in the directory of the team; nil where somebody can. An error that is not a [*MissingError] says
 // that nobody knows.
 func Check(ctx context.Context, procs *proc.Register, t team.Team) error {
-	if err := Glance(t); err != nil || t.Base.Top == "" || git.Installed() != nil {
+	if err := Glance(t); err != nil || t.Observed != "" || t.Base.Top == "" || git.Installed() != nil {
 		return err
 	}
 	top, err := topOf(ctx, procs, t.Dir)
@@ -141,6 +141,25 @@ func identify(ctx context.Context, procs *proc.Register, t team.Team, dir string
 		others = others || c.Name == t.Name && c.Team != ""
 	}
 	return t.Base.Commit == "" && !others, nil
+}
+
+// Lacking returns those of the commits that the repository of the directory does not have.
+func Lacking(ctx context.Context, procs *proc.Register, dir string, commits []string) (lacking []string, err error) {
+	if len(commits) == 0 {
+		return nil, nil
+	}
+	g := git.Runner{Procs: procs, Dir: dir}.With("GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1")
+	out, err := g.Run(ctx, []byte(strings.Join(commits, "\n")+"\n"), "cat-file", "--batch-check=%(objecttype)")
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	for i, commit := range commits {
+		if i >= len(lines) || lines[i] != "commit" {
+			lacking = append(lacking, commit)
+		}
+	}
+	return lacking, nil
 }
 
 // lacks says by what a repository is not the team's.

@@ -1,13 +1,17 @@
 package resume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"cadre/internal/checkout"
 	"cadre/internal/coord"
+	"cadre/internal/desk"
 	"cadre/internal/proc"
 	"cadre/internal/team"
 	"cadre/internal/worktree"
@@ -110,8 +114,20 @@ func Rejoin(ctx context.Context, t team.Team, missing []Missing, dir string) (wh
 }
 
 // Move is the command by which a team learns where its project is now. It is refused where that is not the team's project, where the
-// project has not moved, and where a worktree of a member belongs to neither place.
-func Move(ctx context.Context, t team.Team, members []team.Member, dir, to string) (*team.MoveTeam, error) {
+// project has not moved, where a worktree of a member belongs to neither place, and where the work of a completed task is missing: then it is
+// another copy of the project.
+func Move(ctx context.Context, d *desk.Desk, dir, to string) (*team.MoveTeam, error) {
+	var members []team.Member
+	commits := map[string][]string{} // of completed tasks: their ids
+	d.View(func(s *team.State) {
+		members = s.Members()
+		for task := range s.Tasks() {
+			if w := task.Work; task.Status == team.Completed && w != nil && w.Commit != "" {
+				commits[w.Commit] = append(commits[w.Commit], task.ID)
+			}
+		}
+	})
+	t := d.Team()
 	procs, err := proc.Open("")
 	if err != nil {
 		return nil, err
@@ -128,6 +144,19 @@ func Move(ctx context.Context, t team.Team, members []team.Member, dir, to strin
 	missing, err := worktrees(ctx, procs, t, members, dir)
 	if err == nil {
 		err = InPlace(t, missing)
+	}
+	if err != nil {
+		return nil, err
+	}
+	lacking, err := checkout.Lacking(ctx, procs, t.Dir, slices.Sorted(maps.Keys(commits)))
+	if err == nil && len(lacking) > 0 {
+		var tasks []string
+		for _, commit := range lacking {
+			tasks = append(tasks, commits[commit]...)
+		}
+		slices.SortFunc(tasks, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+		err = &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is not the repository that team %s has worked in, but a copy of it: it lacks the work of task %s. Name the directory that was moved; to continue in another clone: cadre resume %s --from-git",
+			t.Base.Top, t.Name, strings.Join(tasks, ", "), t.Name)}
 	}
 	return body, err
 }
