@@ -56,11 +56,17 @@ func (a *app) taskAdd() *cobra.Command {
 		return a.act(c, name, &body, func(d *desk.Desk, r *team.Record) error {
 			a.winding(d.Team())
 			e, _ := find[*team.TaskCreated](r)
+			d.View(func(s *team.State) {
+				if e.Task.Owner == "" && s.NeedsWorktree(e.Task.ID) {
+					a.note(fmt.Sprintf("task %s builds on work on a branch: members with a worktree take it, and are given that work", e.Task.ID))
+				}
+			})
 			return a.printTask(d, e.Task.ID, "task %s: %s", e.Task.ID, e.Task.Subject)
 		})
 	})
 	f := c.Flags()
 	f.StringVar(&body.Run, "run", "", "command that a shell teammate runs for it")
+	f.StringVar(&body.In, "in", "", "merged: the command runs in a worktree in which the work of all members is merged")
 	f.StringVar(&before, "blocked-by", "", "ids of the tasks that come first, separated by commas")
 	f.StringVar(&body.Priority, "priority", team.DefaultPriority, strings.Join(team.Priorities, ", "))
 	f.StringVar(&body.Description, "description", "", "what is to be done")

@@ -286,7 +286,10 @@ func (a *app) hostCommand() *cobra.Command {
 			return err
 		}
 		go projectNowAndThen(ctx, d)
-		return coord.New(coord.Options{Desk: d, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(d)), Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true, Checkpoints: true}).Run(ctx)
+		return coord.New(coord.Options{Desk: d, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(d)), Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true, Checkpoints: true,
+			Merge: func(ctx context.Context, members []string) (coord.Merged, func(), error) {
+				return consolidate.Hold(ctx, consolidate.Options{Desk: d, Dir: filepath.Dir(hosts), Except: []string{a.home.Root, a.home.Claude}, Log: a.note}, members)
+			}}).Run(ctx)
 	})
 }
 

@@ -69,9 +69,12 @@ type Spec struct {
 	Args         []string // added to its arguments
 	Resume       string   // the agent's own id of an earlier session of the member, "" for none
 	Dir          string   // where it works
-	Scratch      string   // path of a folder for its own files, made by the session and removed by its host after it
-	Env          []string // added to the environment
-	Access       Access
+	// Where says where a task's command runs, for an agent that runs commands, and keeps others away from there until done is called;
+	// nil for Dir.
+	Where   func(ctx context.Context, task team.Task) (dir string, done func(), err error)
+	Scratch string   // path of a folder for its own files, made by the session and removed by its host after it
+	Env     []string // added to the environment
+	Access  Access
 	// Gate says at once whether the team's rules forbid the tool, whatever its agent thinks of it. Drivers ask it before a tool runs, where the
 	// agent lets them, and put its words before the agent. It may be called from any goroutine.
 	Gate func(tool, input string) error

@@ -147,6 +147,18 @@ func Work(s *team.State, id string) string {
 	if t.Saved != nil {
 		b.WriteString("\n" + Saved(*t.Saved) + "\n")
 	}
+	owner, _ := s.Member(t.Owner)
+	for _, d := range s.BuildsOn(id) {
+		branch := team.BranchOf(s.Team().Name, d.CompletedBy)
+		if d.Work != nil && d.Work.Branch != "" {
+			branch = d.Work.Branch
+		}
+		if owner.Isolation == team.Worktree {
+			fmt.Fprintf(&b, "\nWhat task %s did is merged into your branch.\n", d.ID)
+		} else {
+			fmt.Fprintf(&b, "\nWhat task %s did is on the branch %s, and not in your directory.\n", d.ID, branch)
+		}
+	}
 	for _, before := range t.BlockedBy {
 		if d, ok := s.Task(before); ok && d.Status == team.Completed && d.Result != "" {
 			fmt.Fprintf(&b, "\nResult of task %s (%s), by %s:\n%s\n", d.ID, line(d.Subject), d.CompletedBy, quote(d.Result))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"cadre/internal/coord"
@@ -19,18 +20,37 @@ const (
 	mergeScratch = "merging" // folder in the team's
 )
 
-// Merged is the merged worktree of a team: what a consolidation would commit, in a worktree for somebody to look at.
-type Merged struct {
-	Dir string // to look in: the team's directory in that worktree; "" where no member works in a worktree
-	In  []team.Branch
-	Out []team.Branch // that conflict, or are left out
-}
-
 // Merge makes the merged worktree of the team, or brings the one that is there up to date: what HEAD names, what is the team's in its
 // directory, and the branches of its members, in that order. A branch that conflicts is left out, and becomes a task for the lead,
 // once for each of its commits. Of what is checked out in the project it touches nothing. Of the options it takes Desk, Dir, Except and
 // Log.
-func Merge(ctx context.Context, o Options) (merged Merged, err error) {
+func Merge(ctx context.Context, o Options) (coord.Merged, error) {
+	merged, release, err := Hold(ctx, o, nil)
+	if err == nil {
+		release()
+	}
+	return merged, err
+}
+
+// Hold is Merge for somebody who works there on top of what these members did; nil for all. Their branches come first, and of others that
+// conflict nobody is told. Nobody else merges until release is called.
+func Hold(ctx context.Context, o Options, members []string) (_ coord.Merged, release func(), err error) {
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	lock, err := lockMerged(ctx, o.Dir)
+	if err != nil {
+		return coord.Merged{}, nil, err
+	}
+	merged, err := hold(ctx, o, members)
+	if err != nil {
+		lock.Unlock()
+		return coord.Merged{}, nil, err
+	}
+	return merged, func() { lock.Unlock() }, nil
+}
+
+func hold(ctx context.Context, o Options, members []string) (merged coord.Merged, err error) {
 	var isolated bool
 	o.Desk.View(func(s *team.State) {
 		for _, m := range s.Members() {
@@ -38,29 +58,21 @@ func Merge(ctx context.Context, o Options) (merged Merged, err error) {
 		}
 	})
 	if !isolated {
-		return Merged{}, nil
-	}
-	if o.Log == nil {
-		o.Log = func(string) {}
+		return coord.Merged{}, nil
 	}
 	o.Except = append(realPaths(o.Except), realPaths([]string{o.Dir})...)
-	lock, err := lockMerged(ctx, o.Dir)
-	if err != nil {
-		return Merged{}, err
-	}
-	defer lock.Unlock()
 	w := &work{Options: o, once: true}
 	if w.procs, err = proc.Open(""); err != nil {
-		return Merged{}, err
+		return coord.Merged{}, err
 	}
 	defer w.procs.Close(context.WithoutCancel(ctx))
 	t := o.Desk.Team()
 	if w.repo, err = open(ctx, w.procs, t.Dir); err != nil || w.repo.top == "" {
-		return Merged{}, err
+		return coord.Merged{}, err
 	}
 	parent, err := w.repo.head(ctx)
 	if parent == "" || err != nil {
-		return Merged{}, err
+		return coord.Merged{}, err
 	}
 	scratch := filepath.Join(o.Dir, mergeScratch)
 	defer os.RemoveAll(scratch)
@@ -68,37 +80,49 @@ func Merge(ctx context.Context, o Options) (merged Merged, err error) {
 	if t.Base.Unknown == "" && t.Base.Top == w.repo.top { // else nobody can tell what is the team's there
 		s, err := w.repo.sort(ctx, t.Base, team.Consolidation{}, o.Except)
 		if err != nil {
-			return Merged{}, err
+			return coord.Merged{}, err
 		}
 		paths = s.ours
 	}
 	before, err := w.repo.stage(ctx, filepath.Join(scratch, "index"), parent, paths)
 	if err != nil {
-		return Merged{}, err
+		return coord.Merged{}, err
 	}
 	branches, out, err := coord.Waiting(ctx, o.Desk, w.procs)
 	if err != nil {
-		return Merged{}, err
+		return coord.Merged{}, err
 	}
 	merged.Out = out
+	builds := func(b team.Branch) bool { return members == nil || slices.Contains(members, b.Member) }
+	slices.SortStableFunc(branches, func(a, b team.Branch) int {
+		switch {
+		case builds(a) == builds(b):
+			return 0
+		case builds(a):
+			return -1
+		}
+		return 1
+	})
 	m, err := w.merging(ctx, parent, before, branches)
 	if err != nil {
-		return Merged{}, err
+		return coord.Merged{}, err
 	}
 	for _, b := range branches {
 		next, conflict, err := worktree.Join(ctx, w.procs, w.repo.top, m.ours, b.Commit)
 		switch {
 		case err != nil:
-			return Merged{}, err
+			return coord.Merged{}, err
 		case !conflict.None():
-			if err := w.conflicts(ctx, m, b, conflict); err != nil {
-				return Merged{}, err
+			if builds(b) {
+				if err := w.conflicts(ctx, m, b, conflict); err != nil {
+					return coord.Merged{}, err
+				}
 			}
 			merged.Out = append(merged.Out, b)
 			continue
 		}
 		if err := m.take(ctx, w.repo, b, next); err != nil {
-			return Merged{}, err
+			return coord.Merged{}, err
 		}
 	}
 	merged.In = m.in

@@ -11,7 +11,7 @@ import (
 	"cadre/internal/team"
 )
 
-func (l *lab) merge() Merged {
+func (l *lab) merge() coord.Merged {
 	l.Helper()
 	before := l.scene()
 	m, err := Merge(l.ctx, l.options())

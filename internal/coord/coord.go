@@ -54,6 +54,9 @@ type Options struct {
 	Role   func(dir, role string) (agentdef.Definition, bool, error) // what a role means in that directory; nil for nothing
 	Log    func(string)
 
+	// Merge makes the merged worktree for a task that builds on the work of these members, and keeps others away until release is
+	// called; nil for a host whose tasks do not run there.
+	Merge func(ctx context.Context, members []string) (m Merged, release func(), err error)
 	// Checkpoints has checkpoints of the team made, in the project's repository where there is one.
 	Checkpoints bool
 	// UntilIdle ends Run when no member has a session any more, as well as when the team has ended.

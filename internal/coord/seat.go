@@ -207,6 +207,7 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 		s.host.Desk.View(func(st *team.State) { err = st.Gate(m.Name, tool) })
 		return err
 	}
+	spec.Where = s.where
 	spec.Carries = func(text string) []int64 { return letter.Carries(t.ID, m.Name, text) }
 	if m.Role != "" && s.host.Role != nil {
 		role, ok, err := s.host.Role(t.Dir, m.Role)
@@ -301,7 +302,16 @@ func (s *seat) live(m team.Member, scratch string) error {
 type memberDesk struct{ seat *seat }
 
 func (d memberDesk) Do(ctx context.Context, body team.Body) (*team.Record, error) {
-	receipt, err := d.seat.host.Desk.Do(ctx, team.Command{ID: desk.NewID(), Actor: d.seat.member, Incarnation: d.seat.incarnation, Body: inWords(body)})
+	send := func(body team.Body) (desk.Receipt, error) {
+		return d.seat.host.Desk.Do(ctx, team.Command{ID: desk.NewID(), Actor: d.seat.member, Incarnation: d.seat.incarnation, Body: inWords(body)})
+	}
+	var receipt desk.Receipt
+	var err error
+	if c, ok := body.(*team.ClaimTask); ok && (c.Member == "" || c.Member == d.seat.member) {
+		receipt, err = d.seat.takeTask(ctx, c, send)
+	} else {
+		receipt, err = send(body)
+	}
 	if err == nil && receipt.Record != nil {
 		d.seat.host.tracer.follow(ctx, receipt.Record.Events)
 	}

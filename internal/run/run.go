@@ -106,8 +106,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 
 // merge makes the merged worktree of the team.
 func (a *attempt) merge(ctx context.Context) (string, error) {
-	m, err := consolidate.Merge(ctx, consolidate.Options{Desk: a.desk, Dir: a.dir, Except: []string{a.Home.Root, a.Home.Claude}, Log: a.Log})
+	m, err := consolidate.Merge(ctx, a.merging())
 	return m.Dir, err
+}
+
+func (a *attempt) merging() consolidate.Options {
+	return consolidate.Options{Desk: a.desk, Dir: a.dir, Except: []string{a.Home.Root, a.Home.Claude}, Log: a.Log}
 }
 
 // pending is what waits for the consolidation of the team. The report is no work of the team's that has to be committed.
@@ -356,7 +360,7 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 			before = append(before, ids[id])
 		}
 		add(&team.CreateTask{Subject: t.Subject, Description: t.Description, Owner: t.Owner, Role: t.Role, BlockedBy: before, Priority: t.Priority,
-			Run: t.Run, TimeoutMS: t.Timeout.Milliseconds(), Retries: int64(t.Retries), Metadata: keyed(t.ID)})
+			Run: t.Run, In: t.In, TimeoutMS: t.Timeout.Milliseconds(), Retries: int64(t.Retries), Metadata: keyed(t.ID)})
 	}
 	return commands, nil
 }
@@ -396,7 +400,10 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 		return nil, err
 	}
 	a.procs.Store(procs)
-	host := coord.New(coord.Options{Desk: a.desk, Agent: a.Agent, Offers: a.Offers, Relay: a.Relay, Role: a.Role, Hosts: hosts, Procs: procs, ID: id, Env: a.Env, Log: a.Log, Checkpoints: a.Checkpoints})
+	host := coord.New(coord.Options{Desk: a.desk, Agent: a.Agent, Offers: a.Offers, Relay: a.Relay, Role: a.Role, Hosts: hosts, Procs: procs, ID: id, Env: a.Env, Log: a.Log, Checkpoints: a.Checkpoints,
+		Merge: func(ctx context.Context, members []string) (coord.Merged, func(), error) {
+			return consolidate.Hold(ctx, a.merging(), members)
+		}})
 	hosting := make(chan struct{})
 	var failure error
 	go func() {

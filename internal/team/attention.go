@@ -440,16 +440,22 @@ func (s *State) untaken() (yours, nobodys []*Task) {
 		runs        bool
 	}
 	taken := map[class]bool{}
+	somebody := func(t *Task) bool {
+		for i := range s.members {
+			if m := &s.members[i]; m.Status.Running() && (i > 0 || m.Agent != External) && s.takes(m, t) {
+				return true
+			}
+		}
+		return false
+	}
 	takes := func(t *Task) bool {
+		if s.bound(t) {
+			return somebody(t)
+		}
 		c := class{t.Owner, t.Role, t.Run != ""}
 		known, ok := taken[c]
 		if !ok {
-			for i := range s.members {
-				m := &s.members[i]
-				if known = m.Status.Running() && (i > 0 || m.Agent != External) && s.takes(m, t); known {
-					break
-				}
-			}
+			known = somebody(t)
 			taken[c] = known
 		}
 		return known
@@ -462,7 +468,7 @@ func (s *State) untaken() (yours, nobodys []*Task) {
 		for i := range s.ready[p].all() {
 			t := &s.tasks[i]
 			switch {
-			case t.Owner == "" && t.Role == "": // nearly always
+			case t.Owner == "" && t.Role == "" && !s.bound(t): // nearly always
 				if plain[0] || plain[1] && t.Run != "" {
 					continue
 				}

@@ -2,6 +2,7 @@ package team
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -51,6 +52,8 @@ type LeaveBranch struct {
 	Why                  string
 	// Once asks for no commit again that the lead was asked to merge before, whatever came of that.
 	Once bool
+	// Blocks are tasks that wait until the lead has done that task. Without an open one they do not.
+	Blocks []string
 }
 
 func (b *LeaveBranch) decide(d *decision) error {
@@ -92,7 +95,22 @@ func (b *LeaveBranch) decide(d *decision) error {
 	if *left != (BranchLeft{Member: m.Name, Branch: old.Branch, Commit: old.Commit, Task: old.Task, With: old.With}) {
 		d.emit(left)
 	}
+	if left.Task != "" {
+		d.waitsFor(left.Task, b.Blocks)
+	}
 	return nil
+}
+
+// waitsFor has the tasks wait for that one, unless it is done.
+func (d *decision) waitsFor(task string, waiters []string) {
+	if t := d.task(task); t != nil && !t.Status.open() { // one that is just being created is open
+		return
+	}
+	for _, id := range waiters {
+		if w := d.task(id); w != nil && w.Status == Pending && id != task && !slices.Contains(w.BlockedBy, task) {
+			d.emit(&TaskUpdated{Task: id, AddBlockedBy: []string{task}})
+		}
+	}
 }
 
 // BranchLeft says what of the member's work is on its branch and in no commit that HEAD names; a Commit of "" says that nothing is.

@@ -17,6 +17,7 @@ type CreateTask struct {
 	BlockedBy   []string
 	Priority    string // "" for medium
 	Run         string
+	In          string // [InMerged], for a task with a command
 	TimeoutMS   int64
 	Retries     int64
 	Metadata    map[string]json.RawMessage
@@ -27,7 +28,7 @@ const DefaultPriority = "medium"
 
 func (b *CreateTask) decide(d *decision) error {
 	t := Task{Subject: b.Subject, Description: b.Description, ActiveForm: b.ActiveForm, Status: Pending, Owner: b.Owner, Assigned: b.Owner != "", Role: b.Role,
-		Priority: b.Priority, Run: b.Run, TimeoutMS: b.TimeoutMS, Retries: b.Retries, CreatedBy: d.Actor}
+		Priority: b.Priority, Run: b.Run, In: b.In, TimeoutMS: b.TimeoutMS, Retries: b.Retries, CreatedBy: d.Actor}
 	t.ID = d.nextTask()
 	if t.Priority == "" {
 		t.Priority = DefaultPriority
@@ -39,6 +40,10 @@ func (b *CreateTask) decide(d *decision) error {
 		return refuse(Invalid, "timeout and retries of a task cannot be negative")
 	case b.Owner != "" && b.Role != "":
 		return refuse(Invalid, "a task has an owner or a role, not both")
+	case b.In != "" && b.In != InMerged:
+		return refuse(Invalid, "%q is not a place for a task; it is %s, or left out", brief(b.In), InMerged)
+	case b.In != "" && strings.TrimSpace(b.Run) == "":
+		return refuse(Invalid, "a task runs in the merged worktree by its command, and this one has none")
 	}
 	if err := oneOf("priority", t.Priority, Priorities); err != nil {
 		return err
@@ -63,6 +68,11 @@ func (b *CreateTask) decide(d *decision) error {
 		if !once[id] {
 			once[id] = true
 			t.BlockedBy = append(t.BlockedBy, id)
+		}
+	}
+	if b.Owner != "" {
+		if err := d.sees(d.member(b.Owner), &t, t.BlockedBy); err != nil {
+			return err
 		}
 	}
 	meta, err := metadata(nil, b.Metadata)
@@ -141,6 +151,9 @@ func (b *ClaimTask) decide(d *decision) error {
 		return refuse(Conflict, "%s is meant for %s", t.label(), t.Owner)
 	case t.Owner == "" && t.Role != "" && t.Role != m.Role:
 		return refuse(Denied, "%s is for the role %s, and %s has the role %q", t.label(), brief(t.Role), m.Name, brief(m.Role))
+	}
+	if err := d.sees(m, t, t.BlockedBy); err != nil {
+		return err
 	}
 	d.emit(&TaskClaimed{Task: t.ID, Member: m.Name, Fence: t.Fence + 1})
 	if d.isHost() && (m.Status == Idle || m.Status == Blocked) { // it is told now: between here and its turn nobody is to think that nothing moves

@@ -87,7 +87,11 @@ func (b *UpdateTask) isEmpty(t *Task) bool {
 
 func (d *decision) reassign(t *Task, owner string) error {
 	if owner != "" {
-		if _, err := d.running(owner); err != nil {
+		m, err := d.running(owner)
+		if err != nil {
+			return err
+		}
+		if err := d.sees(m, t, t.BlockedBy); err != nil {
 			return err
 		}
 	}
@@ -125,6 +129,11 @@ func (d *decision) relink(t *Task, b *UpdateTask) error {
 			return refuse(Invalid, "the update both adds and removes that task %s waits for task %s", waiter, blocker)
 		case w.Status != Pending:
 			return refuse(NotReady, "%s is %s, too late to wait for another task; release it first", w.label(), w.Status)
+		}
+		if m := d.member(w.Owner); m != nil {
+			if err := d.sees(m, w, []string{blocker}); err != nil {
+				return err
+			}
 		}
 		added[waiter] = append(added[waiter], blocker)
 		return nil

@@ -177,6 +177,7 @@ func (t *Task) fields(c *coder) {
 	}
 	c.str("priority", &t.Priority)
 	c.str("run", &t.Run)
+	c.str("in", &t.In)
 	c.int("timeoutMs", &t.TimeoutMS)
 	c.int("retries", &t.Retries)
 	c.int("fence", &t.Fence)

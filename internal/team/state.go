@@ -280,6 +280,7 @@ type Task struct {
 	Blocks      []string
 	Priority    string
 	Run         string // command for a shell member
+	In          string // where that runs: [InMerged], or "" for where its member works
 	TimeoutMS   int64  // of one attempt; 0 for the agent's own
 	Retries     int64  // failed attempts after which it is tried again
 	Fence       int64  // of the newest claim; an older one is void
@@ -508,6 +509,9 @@ func (s *State) blockersOf(t *Task) []string {
 // for others, so it is offered only what is its own.
 func (s *State) takes(m *Member, t *Task) bool {
 	if m.Name == s.team.Lead && m.Agent != External && t.Owner != m.Name {
+		return false
+	}
+	if t.In == InMerged && m.Agent != Shell || len(t.BlockedBy) > 0 && s.hidden(m, t.In, t.BlockedBy) != nil {
 		return false
 	}
 	return t.Owner == m.Name || t.Owner == "" && (t.Role == "" || t.Role == m.Role) && (m.Agent != Shell || t.Run != "")

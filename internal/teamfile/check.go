@@ -50,7 +50,78 @@ func (p *parser) checkTasks() {
 			seen[id] = true
 		}
 		p.checkTaker(t, crew)
+		p.checkPlace(t, crew)
 	}
+	p.checkSight(crew)
+}
+
+// inMerged is the in of a task that runs in the merged worktree.
+const inMerged = "merged"
+
+// checkPlace: what runs in the merged worktree is a command of a member that only runs commands.
+func (p *parser) checkPlace(t taskNode, c crew) {
+	if t.In == "" {
+		return
+	}
+	if t.Run == "" {
+		p.fail(t.at("in"), "task %q has in: %s and no run; only commands run in the merged worktree. Add run: with a command, or give the task to a member with isolation: worktree", shorten(t.ID), t.In)
+		return
+	}
+	if takers := c.takers(t); len(takers) > 0 && !slices.ContainsFunc(takers, func(m Member) bool { return p.commandsOnly(m.Agent) }) {
+		p.fail(t.at("in"), "task %q has in: %s, and nobody who may take it only runs commands (%s). Add a member with agent: shell, or leave in: out for one with isolation: worktree",
+			shorten(t.ID), t.In, list(namesOf(takers)))
+	}
+}
+
+// checkSight: a task that builds on one which is done on a branch, because somebody who may take that works in a worktree, is for somebody
+// who has that work: in a worktree too, where it is merged first, or in the merged worktree.
+func (p *parser) checkSight(c crew) {
+	byID := map[string]taskNode{}
+	for _, t := range p.tasks {
+		byID[t.ID] = t
+	}
+	isolated := func(m Member) bool { return m.Isolation != "" }
+	if !slices.ContainsFunc(c.by[""], isolated) {
+		return
+	}
+	for _, t := range p.tasks {
+		takers := c.takers(t)
+		if t.In != "" || len(takers) == 0 || p.led && (t.Owner == "" || t.Owner == p.leader.Name) { // the lead looks itself, or spawns whom the task needs
+			continue
+		}
+		if slices.ContainsFunc(takers, isolated) || slices.ContainsFunc(takers, func(m Member) bool { return m.Agent == "external" }) {
+			continue
+		}
+		for i, id := range t.BlockedBy {
+			on := c.takers(byID[id])
+			n := slices.IndexFunc(on, isolated)
+			if n < 0 || byID[id].In != "" || i >= len(t.blockers) {
+				continue
+			}
+			p.fail(t.blockers[i], "task %q builds on %q, which %s does in a worktree of its own, and %s works in the team's directory, which does not have that work. "+
+				"Give the task to a member with isolation: worktree, or have its command run where all work is merged: in: %s",
+				shorten(t.ID), shorten(id), on[n].Name, list(namesOf(takers)), inMerged)
+		}
+	}
+}
+
+// takers are the members who may take the task.
+func (c crew) takers(t taskNode) []Member {
+	switch {
+	case t.Owner != "":
+		return c.by["owner "+t.Owner]
+	case t.Role != "":
+		return c.by["role "+t.Role]
+	}
+	return c.by[""]
+}
+
+func namesOf(members []Member) []string {
+	var names []string
+	for _, m := range members {
+		names = append(names, m.Name)
+	}
+	return names
 }
 
 // crew is who could take tasks, by the ways in which a task can ask for somebody.

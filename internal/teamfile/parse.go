@@ -290,7 +290,7 @@ func (p *parser) readTasks(root *mapping, start Task) {
 		nodes = nodes[:MaxTasks]
 	}
 	for _, n := range nodes {
-		m := p.mapping(n, "a task", "id", "subject", "description", "run", "blockedBy", "owner", "role", "priority", "timeout", "retries")
+		m := p.mapping(n, "a task", "id", "subject", "description", "run", "in", "blockedBy", "owner", "role", "priority", "timeout", "retries")
 		if m == nil {
 			continue
 		}
@@ -304,6 +304,7 @@ func (p *parser) readTasks(root *mapping, start Task) {
 		if strings.TrimSpace(t.Run) == "" {
 			t.Run = ""
 		}
+		t.In = m.oneOf("in", "", []string{inMerged})
 		t.BlockedBy, node.blockers = m.texts("blockedBy", "task ids")
 		t.Owner, t.Role = m.text("owner"), m.line("role")
 		p.workSettings(m, t)

@@ -41,6 +41,7 @@
 //	    subject: Look around      # left out: the id
 //	    description: more words
 //	    run: git status           # the command, for members that run commands
+//	    in: merged                # where that runs: in the merged worktree, with the work of all branches; left out: where its member works
 //	    blockedBy: [other]        # ids of the tasks that come first
 //	    owner: scout-1            # a member, or
 //	    role: reader              # anybody with this role; neither: anybody
@@ -178,6 +179,7 @@ type Task struct {
 	Subject     string
 	Description string
 	Run         string
+	In          string        // "merged", or "" for where its member works
 	BlockedBy   []string      // ids, in the order written
 	Owner       string        // "": anybody with Role
 	Role        string        // "": anybody

@@ -109,6 +109,7 @@ var commands = []struct{ line, tool string }{
 	{`: cadre resume \S+`, `; tell the user`},
 	{`; cadre consolidate \S+ (goes on with it|brings it to its end)`, `; only the user $1`},
 	{`to have it go on: cadre consolidate \S+ --roll-back`, `the user can have it go on`},
+	{`, or have its command run in the merged worktree \(in: merged\)`, ``},
 	{`Commit it yourself, then: cadre consolidate \S+ --no-commit`, `Tell the user`},
 	{`spawn a teammate first: cadre spawn \S+ NAME`, `spawn a teammate first, with SpawnTeammate`},
 	{`--force`, `force: true`},

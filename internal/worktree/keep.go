@@ -54,7 +54,12 @@ func Tip(ctx context.Context, procs *proc.Register, repo, branch string) (string
 }
 
 func (f folder) tip(ctx context.Context, branch string) (string, error) {
-	commit, err := f.Text(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch+"^{commit}")
+	return f.commitOf(ctx, "refs/heads/"+branch)
+}
+
+// commitOf is the commit that the reference names; "" where there is none.
+func (f folder) commitOf(ctx context.Context, ref string) (string, error) {
+	commit, err := f.Text(ctx, "rev-parse", "--verify", "--quiet", ref+"^{commit}")
 	if refused, ok := errors.AsType[*git.Refusal](err); ok && refused.Status == 1 {
 		return "", nil
 	}

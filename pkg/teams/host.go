@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"cadre/internal/consolidate"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/proc"
@@ -70,7 +72,10 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 	e.cancel = cancel
 	if e.procs != nil {
 		e.host(background, coord.Options{Desk: e.desk, Agent: m.opts.agents(t), Offers: m.opts.offers(e.whoLeads().Agent), Relay: m.opts.drivers().Relay(), Role: r.role,
-			Hosts: r.hosts, Procs: e.procs, ID: id, Env: m.opts.Env, StopGrace: m.opts.StopGrace, Log: m.opts.Log})
+			Hosts: r.hosts, Procs: e.procs, ID: id, Env: m.opts.Env, StopGrace: m.opts.StopGrace, Log: m.opts.Log,
+			Merge: func(ctx context.Context, members []string) (coord.Merged, func(), error) {
+				return consolidate.Hold(ctx, consolidate.Options{Desk: e.desk, Dir: filepath.Dir(r.hosts), Log: m.opts.Log}, members)
+			}})
 	}
 	e.project(ctx)
 	e.work.Go(func() { e.keepProjecting(background) })

@@ -353,8 +353,19 @@ func (s *session) run(ctx context.Context, task team.Task, feedback string) (out
 
 	capture := proc.Capture{Head: s.agent.Output, Tail: s.agent.Output}
 	s.say(ctx, agent.ToolStarted{ID: task.ID + "/" + strconv.FormatInt(task.Fence, 10), Tool: "sh", Input: task.Run})
+	dir := s.spec.Dir
+	if s.spec.Where != nil {
+		var done func()
+		if dir, done, err = s.spec.Where(running, task); err != nil {
+			if ctx.Err() != nil {
+				return "", "", ctx.Err()
+			}
+			return "", err.Error(), nil
+		}
+		defer done()
+	}
 	exit, err := s.execute(running, proc.Cmd{
-		Args: []string{"/bin/sh", "-c", task.Run}, Dir: s.spec.Dir, Env: s.environment(task, results, feedback),
+		Args: []string{"/bin/sh", "-c", task.Run}, Dir: dir, Env: s.environment(task, results, feedback),
 		Stdout: &capture, Stderr: &capture, Member: s.spec.Member, Task: task.ID,
 	})
 	output = capture.String()
