@@ -93,8 +93,12 @@ func who(origin proc.Origin, below bool, getenv func(string) string) Caller {
 	if record != nil && !record.Trusted {
 		c.member = record.Member
 	}
-	if c.member == "" {
+	switch {
+	case c.member == "" && origin.Left:
 		c.unknown = "it is " + c.String() + ", left behind by a process that has ended; run it as long as that process waits for it"
+		return c
+	case c.member == "":
+		c.unknown = "it is " + c.String() + ", and no member's"
 		return c
 	}
 	if name := getenv(agent.MemberVariable); name != "" && name != c.member && getenv(agent.HookVariable) == "" {
