@@ -45,7 +45,7 @@ fuzz:
 short:
 	$(GO) test -short ./...
 
-# Histories of simulated teams, for as long as wished: make sim FOR=10m. The normal tests play 10,000 of them.
+# Histories of simulated teams, for as long as wished: make sim FOR=10m; from seeds that nobody has played, FIRST=0. The normal tests play 10,000.
 FOR ?= 1m
 FIRST ?= $(shell date +%s)
 sim:

@@ -20,6 +20,8 @@
 //   - A message is recorded as delivered after the session has it.
 //   - Nothing is tried again blindly: a session that cannot be started or ends by itself is reported, in its own words.
 //   - What a task did is recorded after it is completed: see [tracer].
+//   - What was saved of a task is kept with it before the task goes back on the list, and before anything is saved over it.
+//   - A host that can record nothing any more ends, and its members go to another one.
 //   - When Run returns no session runs and the leases are given back. When the host is killed its children end with it.
 package coord
 

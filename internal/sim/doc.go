@@ -23,9 +23,10 @@
 //   - What a host does about a want: a case of host.reconcile or seat.hand, as in coord.
 //   - What a process that leads does: leading.take and leading.hold, as in leader and in the command that resumes a team.
 //   - What an agent does with something it is told: session.react.
+//   - What a host records of the work of tasks: host.traceOnce.
 //   - A promise: a method of judge, called from judge.record, judge.reads, judge.edits, judge.gives, judge.takes,
 //     judge.punctual or judge.atRest.
-//   - A bug that has to be found: a row in mutants.
+//   - A bug that has to be found: a row in mutants. A history that found one of ours: a row in once, of the tests.
 //
 // # Guarantees
 //

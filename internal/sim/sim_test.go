@@ -3,6 +3,7 @@ package sim
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,7 +15,8 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "play the history of this seed alone, and tell it with -v")
-	firstFlag = flag.Uint64("first", 1, "the first seed of TestHistories")
+	firstFlag = flag.Uint64("first", 1, "the first seed of TestHistories; 0 for one that nobody has played")
+	manyFlag  = flag.Uint64("histories", 0, "play that many histories")
 	forFlag   = flag.Duration("for", 0, "play histories for that long, whatever their number")
 )
 
@@ -31,21 +33,32 @@ func TestHistories(t *testing.T) {
 	if testing.Short() {
 		n = 200
 	}
+	if *manyFlag > 0 {
+		n = *manyFlag
+	}
+	first := *firstFlag
+	if first == 0 {
+		first = rand.Uint64N(1 << 48)
+	}
 	var deadline <-chan time.Time
 	if *forFlag > 0 {
 		n = 1 << 62
 		deadline = time.After(*forFlag)
 	}
 	start := time.Now()
-	played, failed := search(*firstFlag, n, nil, deadline)
-	t.Logf("%d histories, from seed %d on, in %s", played, *firstFlag, time.Since(start).Round(time.Millisecond))
+	played, failed := search(first, n, nil, deadline, func(played uint64) {
+		if n > 10_000 && played%10_000 == 0 {
+			t.Logf("%d histories, from seed %d on, after %s", played, first, time.Since(start).Round(time.Second))
+		}
+	})
+	t.Logf("%d histories, from seed %d on, in %s", played, first, time.Since(start).Round(time.Millisecond))
 	if failed != 0 {
 		t.Fatal(Play(failed, nil))
 	}
 }
 
-// search plays histories on all processors until one breaks a promise, and returns its seed.
-func search(first, n uint64, mutant *Mutant, deadline <-chan time.Time) (played, failed uint64) {
+// search plays histories on all processors until one breaks a promise, and returns its seed. It says how many it has played.
+func search(first, n uint64, mutant *Mutant, deadline <-chan time.Time, played func(uint64)) (all, failed uint64) {
 	var next, done, found atomic.Uint64
 	var players sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -66,7 +79,7 @@ func search(first, n uint64, mutant *Mutant, deadline <-chan time.Time) (played,
 				if c.play(draw(first+i), mutant, nil, nil) != nil {
 					found.CompareAndSwap(0, first+i)
 				}
-				done.Add(1)
+				played(done.Add(1))
 			}
 		})
 	}
@@ -123,7 +136,7 @@ func TestMutants(t *testing.T) {
 			continue // TestOnceBroken does
 		}
 		t.Run(m.Name, func(t *testing.T) {
-			played, failed := search(max(1, rare[m.Name]), most, m, nil)
+			played, failed := search(max(1, rare[m.Name]), most, m, nil, func(uint64) {})
 			if failed == 0 {
 				t.Fatalf("%d histories did not find that %s", played, m.What)
 			}
@@ -139,7 +152,7 @@ func TestAFailureIsTold(t *testing.T) {
 		if m.Name != "early-ack" {
 			continue
 		}
-		_, failed := search(1, 100, m, nil)
+		_, failed := search(1, 100, m, nil, func(uint64) {})
 		f := Play(failed, m)
 		if f == nil {
 			t.Fatalf("history %d does not fail again", failed)
