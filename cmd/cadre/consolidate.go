@@ -35,14 +35,19 @@ has worked in the same work tree meanwhile, and has not committed that, --only h
 cadre/TEAM is made first. No hook of the repository runs, unless a check does that: GIT_INDEX_FILE="$CADRE_INDEX" git hook run pre-commit
 
 Nothing else changes what is checked out: what members do in worktrees stays on their branches until then. A branch that conflicts becomes a task for the lead,
-which says with what, and how to merge the two; deleting that task leaves the branch out. When a check fails nothing is committed, HEAD and the work tree are as they were, the branches stay,
+which says with what, and how to merge the two; deleting that task leaves the branch out.
+
+The checks have passed with exactly the tracked files that are committed. When they change tracked files nothing is committed, and the files are named; with --with-check-changes
+these files are committed, too, and the checks run again. With --clean the checks run in a clean checkout: without ignored files and files that are not committed.
+
+When a check fails nothing is committed, HEAD and the work tree are as they were, the branches stay,
 the team goes on, and its lead is told what the check said. Killed at any moment, the same command goes on where it stopped; --roll-back gives up what it left
 unfinished, and has a team go on that was only marked for its end (cadre shutdown --graceful).
 
 Exit status 0: the team is complete. 1: not now: somebody works, a check failed, a file is in the way. 2: it will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		o.Actor = a.actor
-		for _, flag := range []string{"message", "include", "only", "no-commit"} {
+		for _, flag := range []string{"message", "include", "only", "no-commit", "clean", "with-check-changes"} {
 			o.Anew = o.Anew || c.Flags().Changed(flag)
 		}
 		if rollBack {
@@ -57,6 +62,8 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 	c.Flags().StringArrayVar(&o.Include, "include", nil, "file or folder that is committed although you had changes there before the team; may be repeated")
 	c.Flags().StringArrayVar(&o.Only, "only", nil, "file or folder that is committed, and nothing else of the work tree; may be repeated")
 	c.Flags().BoolVar(&o.NoCommit, "no-commit", false, "run the checks and complete the team, and commit nothing")
+	c.Flags().BoolVar(&o.Clean, "clean", false, "run the checks in a clean checkout of what is to be committed")
+	c.Flags().BoolVar(&o.Changes, "with-check-changes", false, "commit files that the checks write with the work, and run the checks again")
 	c.Flags().BoolVar(&rollBack, "roll-back", false, "give up an unfinished consolidation, or the mark for one: nothing is committed, and the team goes on")
 	actsAs(c)
 	return c

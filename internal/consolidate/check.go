@@ -54,26 +54,28 @@ func (w *work) check(ctx context.Context) error {
 	if err := w.ready(ctx, c); err != nil {
 		return err
 	}
+	at, err := w.site(ctx, c)
+	if err != nil {
+		return err
+	}
 	for _, check := range w.Desk.Team().Checks {
-		if slices.Contains(c.Passed, check.Name) {
+		if slices.Contains(c.Passed, check.Name) && !c.Clean { // a new checkout has nothing of what a check before made
 			continue
 		}
-		if err := w.try(ctx, c, check); err != nil {
+		if err := w.try(ctx, c, check, at.dir); err != nil {
 			return err
 		}
 		w.step("check")
+	}
+	if again, err := w.settle(ctx, c, at); again || err != nil {
+		return err
 	}
 	if err := w.stands(ctx, c, "while the checks ran, maybe by them"); err != nil {
 		return err
 	}
 	body := &team.ReportMade{Attempt: c.Attempt}
 	if c.Tree != "" {
-		var err error
-		parents := []string{c.Parent}
-		for _, b := range c.Branches {
-			parents = append(parents, b.Commit)
-		}
-		if body.Commit, err = w.repo.commit(ctx, c.Tree, w.message(c), parents...); err != nil {
+		if body.Commit, err = w.make(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -138,7 +140,7 @@ func (w *work) kept(ctx context.Context, c team.Consolidation) error {
 }
 
 // try runs one check.
-func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check) error {
+func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, dir string) error {
 	if w.Checking != nil {
 		w.Checking(check.Name)
 	}
@@ -156,7 +158,7 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check) 
 	if w.repo.top != "" {
 		env = append(env, "CADRE_INDEX="+w.index())
 	}
-	exit, err := w.procs.Run(running, proc.Cmd{Args: []string{"/bin/sh", "-c", check.Command}, Dir: t.Dir, Env: env, Stdout: &out, Stderr: &out, Task: "check " + check.Name, Trusted: true}, proc.Ladder{})
+	exit, err := w.procs.Run(running, proc.Cmd{Args: []string{"/bin/sh", "-c", check.Command}, Dir: dir, Env: env, Stdout: &out, Stderr: &out, Task: "check " + check.Name, Trusted: true}, proc.Ladder{})
 	how := ""
 	switch {
 	case ctx.Err() != nil:

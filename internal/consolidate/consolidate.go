@@ -27,6 +27,8 @@ type Options struct {
 	Include  []string // paths from the top of the work tree; see [team.Consolidation]
 	Only     []string
 	NoCommit bool
+	Clean    bool // the checks run in a clean checkout of what is to be committed
+	Changes  bool // files that the checks write are committed with the work
 	// Anew gives up an attempt that is under way, and begins another one with these options; else that one is gone on with, with its own.
 	Anew bool
 	// Beside names the other teams for which [Beside] holds. Where there are any, only paths that were named are committed; nil for none.
@@ -172,6 +174,9 @@ func prepare(ctx context.Context, o Options, wait bool) (w *work, done func(), e
 	w = &work{Options: o}
 	done = func() {
 		if w.procs != nil {
+			if err := w.sweep(context.WithoutCancel(ctx)); err != nil {
+				w.Log("the clean checkout of the checks stays where it is: " + err.Error())
+			}
 			if err := w.procs.Close(context.WithoutCancel(ctx)); err != nil { // the next one ends what is left, by its record
 				w.Log(err.Error())
 			} else {
@@ -315,7 +320,7 @@ func (w *work) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.do(ctx, &team.Consolidate{Message: w.Message, Include: w.Include, Only: w.Only, NoCommit: w.NoCommit})
+	return w.do(ctx, &team.Consolidate{Message: w.Message, Include: w.Include, Only: w.Only, NoCommit: w.NoCommit, Clean: w.Clean, Changes: w.Changes})
 }
 
 // merge has what members did in worktrees of their own on their branches.

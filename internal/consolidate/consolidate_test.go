@@ -215,8 +215,8 @@ func TestChecks(t *testing.T) {
 	}{
 		"is killed":                 {"kill -9 $$", "signal"},
 		"takes too long":            {"exec tail -f /dev/null", "took longer than 1s"},
-		"changes what is staged":    {"echo more >> new.txt", "new.txt was changed while the checks ran"},
-		"removes what is staged":    {"rm new.txt", "new.txt was changed while the checks ran"},
+		"changes what is staged":    {"echo more >> new.txt", "the checks changed new.txt"},
+		"removes what is staged":    {"rm new.txt", "the checks changed new.txt"},
 		"commits":                   {"git -c core.hooksPath=/dev/null commit -q --allow-empty -m mine", "HEAD was moved"},
 		"leaves a merge under way":  {"git rev-parse HEAD > .git/MERGE_HEAD", "in the middle of a merge"},
 		"gives the team more to do": {"printf x > more", "task 2 (more) is open"},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"cadre/internal/git"
 	"cadre/internal/proc"
 	"cadre/internal/team"
 	"cadre/internal/worktree"
@@ -21,6 +22,7 @@ type entry struct {
 	unmerged  bool
 	submodule bool
 	moved     bool // a submodule that is at another commit, or new
+	tracked   bool // HEAD has it
 }
 
 // differing returns what differs from HEAD, in the work tree or in the index, in git's order. What git ignores, and repositories within this one, are
@@ -41,8 +43,9 @@ func (r *repository) differing(ctx context.Context, except []string) ([]entry, e
 			e.path = after(line, 8)
 			e.submodule = fields[2][0] == 'S'
 			e.moved = fields[2][1] == 'C' || fields[1] != ".M"
+			e.tracked = fields[3] != git.Nothing
 		case 'u':
-			e.path, e.unmerged = after(line, 10), true
+			e.path, e.unmerged, e.tracked = after(line, 10), true, true
 		case '?':
 			e.path = string(line[2:])
 		default:
@@ -240,11 +243,14 @@ func (r *repository) left(ctx context.Context, base team.Base, staged, except []
 	if err != nil {
 		return nil, err
 	}
+	for i := range now {
+		now[i].Name = team.ByChecks
+	}
 	before := map[team.Fact]bool{}
 	for _, f := range base.Dirty {
 		before[team.Fact{Path: f.Path, SHA256: f.SHA256}] = true
 	}
-	return slices.DeleteFunc(now, func(f team.Fact) bool { return before[f] }), nil
+	return slices.DeleteFunc(now, func(f team.Fact) bool { return before[team.Fact{Path: f.Path, SHA256: f.SHA256}] }), nil
 }
 
 // operations are what somebody may be in the middle of, by the file that says so.

@@ -137,7 +137,8 @@ type lab struct {
 	procs   *proc.Register
 	desk    *desk.Desk
 
-	isolated bool // a member has a worktree of its own
+	isolated       bool // a member has a worktree of its own
+	clean, changes bool // see [team.Team]
 }
 
 func newLab(t *testing.T) *lab {
@@ -166,7 +167,7 @@ func (l *lab) found(checks ...team.Check) {
 	state := &team.State{}
 	var records [][]byte
 	for i, c := range []team.Command{
-		{Actor: team.User, Body: &team.CreateTeam{TeamID: "T1", Name: "demo", Goal: "Port the parser\nto the new grammar", Dir: l.project, Checks: checks, Base: Look(l.ctx, l.project)}},
+		{Actor: team.User, Body: &team.CreateTeam{TeamID: "T1", Name: "demo", Goal: "Port the parser\nto the new grammar", Dir: l.project, Checks: checks, Clean: l.clean, Changes: l.changes, Base: Look(l.ctx, l.project)}},
 		{Actor: "lead", Body: &team.SpawnMember{Name: "ann", Agent: team.External}},
 		{Actor: "lead", Body: &team.CreateTask{Subject: "port it"}},
 		{Actor: "ann", Body: &team.ClaimTask{Task: "1"}},

@@ -346,7 +346,7 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover), PermissionMode: f.Permissions.Mode,
 		Permissions: team.Permissions{Allow: f.Permissions.Allow, Policy: f.Permissions.Policy, Millis: f.Permissions.Timeout.Milliseconds()},
 		Budget:      team.Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6), Millis: f.Budget.Time.Milliseconds()},
-		Timing:      timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Base: consolidate.Look(ctx, a.Dir, a.Home.Root, a.Home.Claude, a.reportPath()), // of which it overwrites the report
+		Timing:      timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Clean: f.Clean, Changes: f.CheckChanges, Base: consolidate.Look(ctx, a.Dir, a.Home.Root, a.Home.Claude, a.reportPath()), // of which it overwrites the report
 		Origin: a.Path, OriginDigest: f.Digest()})
 	for _, m := range f.Members {
 		add(&team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt, PlanApproval: m.PlanApproval, Program: m.Command,

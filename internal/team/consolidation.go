@@ -19,6 +19,12 @@ const MaxChecks = 100
 // MaxBase is how many files that were not committed a [Base] may list.
 const MaxBase = 10_000
 
+// MaxRounds is how often the checks of one consolidation run because they changed files that are committed with the work.
+const MaxRounds = 3
+
+// ByChecks is the name of a [Fact] about a file that checks made or changed. It is nobody's work, and not the person's.
+const ByChecks = "checks"
+
 // Base is what the project was when the team was created. It tells the team's work from what was there before.
 type Base struct {
 	Top     string // of the work tree; "" where there was no repository, or nobody looked
@@ -52,6 +58,9 @@ type Consolidation struct {
 	Only     []string // paths from the top of the work tree that are committed, and nothing else of it; none for all that is the team's
 	NoCommit bool     // the checks are all there is to it
 	Ended    bool     // the team was complete before, without a record
+	Clean    bool     // the checks run in a clean checkout of what is to be committed
+	Changes  bool     // files that the checks change are committed, too, and the checks run again
+	Rounds   int64    // how often that happened
 	Without  []string // tasks whose missing work the team is completed without
 	Members  []string // whose worktrees were brought home
 	Parent   string   // that HEAD named when the tree was made
@@ -146,6 +155,9 @@ func (n *Consolidation) fields(c *coder) {
 	c.bool("noCommit", &n.NoCommit)
 	c.bool("ended", &n.Ended)
 	c.strs("without", &n.Without)
+	c.bool("clean", &n.Clean)
+	c.bool("changes", &n.Changes)
+	c.int("rounds", &n.Rounds)
 	c.strs("members", &n.Members)
 	c.str("parent", &n.Parent)
 	c.str("tree", &n.Tree)
@@ -168,6 +180,8 @@ func (e *ConsolidationBegan) fields(c *coder) {
 	c.bool("noCommit", &e.NoCommit)
 	c.bool("ended", &e.Ended)
 	c.strs("without", &e.Without)
+	c.bool("clean", &e.Clean)
+	c.bool("changes", &e.Changes)
 }
 
 func (e *WorktreesMerged) fields(c *coder) {
@@ -211,7 +225,7 @@ func (e *ConsolidationAbandoned) fields(c *coder) {
 }
 
 func (e *ConsolidationBegan) apply(s *State, r *Record) {
-	s.team.Consolidation = Consolidation{Attempt: e.Attempt, Step: Began, By: r.Actor, Message: e.Message, Include: e.Include, Only: e.Only, NoCommit: e.NoCommit, Ended: e.Ended, Without: e.Without, BeganAt: r.At}
+	s.team.Consolidation = Consolidation{Attempt: e.Attempt, Step: Began, By: r.Actor, Message: e.Message, Include: e.Include, Only: e.Only, NoCommit: e.NoCommit, Ended: e.Ended, Without: e.Without, Clean: e.Clean, Changes: e.Changes, BeganAt: r.At}
 }
 
 // attempt is the consolidation if it is that attempt, and open.
@@ -230,6 +244,9 @@ func (e *WorktreesMerged) apply(s *State, _ *Record) {
 
 func (e *WorkStaged) apply(s *State, _ *Record) {
 	if c := s.attempt(e.Attempt); c != nil {
+		if c.Step == Staged {
+			c.Rounds++
+		}
 		c.Step, c.Parent, c.Tree, c.Before, c.Branches, c.Files, c.Passed = Staged, e.Parent, e.Tree, e.Before, e.Branches, e.Files, nil
 	}
 }

@@ -14,6 +14,8 @@ type Consolidate struct {
 	Only     []string
 	NoCommit bool
 	Without  []string
+	Clean    bool // as the team has it, or so
+	Changes  bool
 }
 
 func (b *Consolidate) decide(d *decision) error {
@@ -46,7 +48,8 @@ func (b *Consolidate) decide(d *decision) error {
 	if t.Status != TeamConsolidating {
 		d.emit(&TeamStatusChanged{Status: TeamConsolidating})
 	}
-	d.emit(&ConsolidationBegan{Attempt: t.Consolidation.Attempt + 1, Message: b.Message, Include: b.Include, Only: b.Only, NoCommit: b.NoCommit, Ended: t.Status == TeamComplete, Without: b.Without})
+	d.emit(&ConsolidationBegan{Attempt: t.Consolidation.Attempt + 1, Message: b.Message, Include: b.Include, Only: b.Only, NoCommit: b.NoCommit, Ended: t.Status == TeamComplete, Without: b.Without,
+		Clean: b.Clean || t.Clean, Changes: b.Changes || t.Changes})
 	return nil
 }
 
@@ -140,7 +143,8 @@ func (b *ReportMerged) decide(d *decision) error {
 	return nil
 }
 
-// ReportStaged says which tree is to be committed on which commit; "" for none. Of what comes from branches see [Consolidation].
+// ReportStaged says which tree is to be committed on which commit; "" for none. Of what comes from branches see [Consolidation]. It may be said again, at most
+// [MaxRounds] times, when the checks changed files that are to be committed, too: all checks run again then.
 type ReportStaged struct {
 	Attempt      int64
 	Parent, Tree string
@@ -150,8 +154,18 @@ type ReportStaged struct {
 }
 
 func (b *ReportStaged) decide(d *decision) error {
-	if err := d.reports(b.Attempt, Merged); err != nil {
+	if err := d.reports(b.Attempt, Merged, Staged); err != nil {
 		return err
+	}
+	if c := &d.team.Consolidation; c.Step == Staged {
+		switch {
+		case !c.Changes:
+			return refuse(Denied, "files that the checks change are not committed without being asked for; say so: cadre consolidate %s --with-check-changes", d.team.Name)
+		case c.Rounds >= MaxRounds:
+			return refuse(NotReady, "the checks change files each time that they run, %d times by now", c.Rounds+1)
+		case b.Parent != c.Parent || !slices.Equal(b.Branches, c.Branches) || b.Tree == "" || b.Tree == c.Tree:
+			return refuse(Invalid, "the work is staged on %s already; only the tree may change", brief(c.Parent))
+		}
 	}
 	if err := d.green(); err != nil { // somebody may have begun something since
 		return err

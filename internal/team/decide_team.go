@@ -28,6 +28,8 @@ type CreateTeam struct {
 	Timing         Timing
 	Facts          []Fact
 	Checks         []Check
+	Clean          bool // see [Team]
+	Changes        bool
 	Base           Base
 	Origin         string
 	OriginDigest   string
@@ -114,7 +116,7 @@ func (b *CreateTeam) decide(d *decision) error {
 	}
 	d.emit(&TeamCreated{
 		Team: Team{ID: b.TeamID, Name: b.Name, Status: TeamPending, Goal: b.Goal, Dir: b.Dir, Lead: lead, Delegate: b.Delegate,
-			Budget: b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest},
+			Budget: b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Clean: b.Clean, Changes: b.Changes, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest},
 		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Program: b.LeadProgram, Args: b.LeadArgs, Env: b.LeadEnv, Role: role, Prompt: b.LeadPrompt,
 			Status: status, Incarnation: 1, PermissionMode: mode},
 	})

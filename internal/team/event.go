@@ -95,6 +95,8 @@ type (
 		NoCommit bool
 		Ended    bool
 		Without  []string
+		Clean    bool
+		Changes  bool
 	}
 	// WorktreesMerged says that the work of these members is out of their worktrees and on their branches.
 	WorktreesMerged struct {

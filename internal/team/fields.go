@@ -60,6 +60,8 @@ func (t *Team) fields(c *coder) {
 	c.int("leadLost", (*int64)(&t.LeadLost))
 	c.int("heldAfter", &t.HeldAfter)
 	objects(c, "checks", &t.Checks)
+	c.bool("clean", &t.Clean)
+	c.bool("changes", &t.Changes)
 	c.sub("base", t.Base.none(), &t.Base)
 	c.sub("consolidation", t.Consolidation.Attempt == 0, &t.Consolidation)
 	c.sub("restored", t.Restored == Restored{}, &t.Restored)

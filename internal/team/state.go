@@ -195,6 +195,8 @@ type Team struct {
 	LeadLost      Time    // since when nobody leads; 0 while somebody does
 	HeldAfter     int64   // while nobody leads, the messages that members send after this one wait
 	Checks        []Check // have to pass before its work is committed
+	Clean         bool    // they run in a clean checkout of what is to be committed
+	Changes       bool    // files that they change are committed, too
 	Base          Base    // what the project was when it was created
 	Consolidation Consolidation
 	Restored      Restored  // where the history before this journal's is

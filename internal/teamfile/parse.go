@@ -46,7 +46,7 @@ type taskNode struct {
 }
 
 func (p *parser) file(root *yaml.Node) *File {
-	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "checks", "consolidate", "budget", "report", "permissions", "handover", "delegate", "liveness", "facts")
+	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "checks", "clean", "withCheckChanges", "consolidate", "budget", "report", "permissions", "handover", "delegate", "liveness", "facts")
 	f := &File{Name: m.text("name"), Goal: m.text("goal"), Delegate: m.yes("delegate"), Handover: int(m.integer("handover", 0, 1, 100))}
 	p.form(m, "name", "the team", f.Name, nameForm())
 	p.readLead(m, f)
@@ -59,6 +59,7 @@ func (p *parser) file(root *yaml.Node) *File {
 	p.readTasks(m, task)
 	f.Hooks = p.hooks(m)
 	f.Checks, f.Consolidate = p.checks(m), m.yes("consolidate")
+	f.Clean, f.CheckChanges = m.yes("clean"), m.yes("withCheckChanges")
 	f.Budget = p.budget(m)
 	f.Report = p.report(m)
 	f.Liveness = p.liveness(m)

@@ -56,6 +56,8 @@
 //	  - name: build               # left out: the command
 //	    run: make build
 //	    timeout: 10m              # left out: 30m
+//	clean: true                   # the checks run in a clean checkout of what is to be committed
+//	withCheckChanges: true      # files that the checks write are committed with the work, and the checks run again
 //	consolidate: true             # cadre run commits what the team did when all is done and the checks passed
 //	permissions:
 //	  mode: default               # of the lead, and so of all; one of Claude Code's permission modes
@@ -131,6 +133,10 @@ type File struct {
 	Tasks   []Task   // in file order
 	Hooks   Hooks
 	Checks  []Check // in file order, with names that differ
+	// Clean has the checks run in a clean checkout of what is to be committed.
+	Clean bool
+	// CheckChanges has files that the checks write committed with the work.
+	CheckChanges bool
 	// Consolidate has the run consolidate the team when all is done.
 	Consolidate bool
 	Budget      Budget

@@ -1,0 +1,271 @@
+package consolidate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cadre/internal/team"
+)
+
+// generate writes a tracked file from another one, as go generate does, and fails where the two do not go together after it.
+const generate = "tr a-z A-Z < new.txt > b.txt"
+
+// generated is a project whose team has written what a check makes something else of.
+func generated(t *testing.T, change func(*lab)) *lab {
+	t.Helper()
+	l := newLab(t)
+	if change != nil {
+		change(l)
+	}
+	l.found(team.Check{Name: "generate", Command: generate}, team.Check{Name: "test", Command: `test "$(tr a-z A-Z < new.txt)" = "$(cat b.txt)"`})
+	l.write("new.txt", "the team's\n")
+	return l
+}
+
+// passes checks that a clean clone of the commit passes the checks, and has nothing that differs then.
+func (l *lab) passes() {
+	l.Helper()
+	clone := filepath.Join(l.TempDir(), "clone")
+	l.git("clone", "-q", ".", clone)
+	for _, check := range l.desk.Team().Checks {
+		if out, err := l.try("-C", clone, "-c", "alias.check=!"+check.Command, "check"); err != nil {
+			l.Errorf("the check %s fails in a clone: %v: %s", check.Name, err, out)
+		}
+	}
+	if status := l.git("-C", clone, "status", "--porcelain"); status != "" {
+		l.Errorf("the checks change, in a clone,\n%s", status)
+	}
+}
+
+// A check that writes a tracked file has passed with something else than what would be committed.
+func TestChecksThatWrite(t *testing.T) {
+	t.Parallel()
+	l := generated(t, nil)
+	before := l.commits()
+	for range 2 { // nor is what it wrote the first time taken for what was there before
+		l.refused("the checks changed b.txt", "cadre consolidate demo --with-check-changes")
+		if s := l.desk.Team(); s.Status != team.TeamActive || l.commits() != before {
+			t.Fatalf("%+v", s.Consolidation)
+		}
+		l.tidy()
+	}
+	o := l.options()
+	o.Changes = true
+	if _, err := Run(l.ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.committed(), "M:b.txt", "A:new.txt")
+	l.passes()
+	if status := l.git("status", "--porcelain"); status != "" {
+		t.Errorf("the status is\n%s", status)
+	}
+	if c := l.desk.Team().Consolidation; c.Rounds != 1 || len(c.Passed) != 2 {
+		t.Errorf("%+v", c)
+	}
+	l.tidy()
+}
+
+// What a check that fails has written is not taken for what was there before either.
+func TestChecksThatWriteAndFail(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found(team.Check{Name: "generate", Command: generate}, team.Check{Name: "test", Command: "test -e fixed.txt"})
+	l.write("new.txt", "the team's\n")
+	l.refused("the check test failed")
+	l.write("fixed.txt", "\n")
+	l.refused("the checks changed b.txt")
+}
+
+// What checks write that nobody tracks is told, and committed when that is asked for. What is never the same twice is refused.
+func TestNewFilesOfChecks(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found(team.Check{Name: "generate", Command: "sort new.txt > made.txt; echo made >> ignored.log"})
+	l.write(".git/info/exclude", "*.log\n")
+	l.write("new.txt", "the team's\n")
+	var said []string
+	o := l.options()
+	o.Log = func(text string) { said = append(said, text) }
+	if _, err := Run(l.ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.committed(), "A:new.txt")
+	if all := strings.Join(said, "\n"); !strings.Contains(all, "the checks left made.txt") {
+		t.Errorf("it said %q", all)
+	}
+
+	l = newLab(t)
+	l.changes = true
+	l.found(team.Check{Name: "generate", Command: "sort new.txt > made.txt; echo made >> ignored.log"})
+	l.write(".git/info/exclude", "*.log\n")
+	l.write("new.txt", "the team's\n")
+	l.run()
+	l.want(l.committed(), "A:made.txt", "A:new.txt")
+
+	l = newLab(t)
+	l.changes = true
+	l.found(team.Check{Name: "count", Command: "echo again >> b.txt"})
+	l.write("new.txt", "the team's\n")
+	l.refused("each time that they run: b.txt")
+	if s := l.desk.Team(); s.Status != team.TeamActive || s.Consolidation.Rounds != team.MaxRounds {
+		t.Errorf("%+v", s.Consolidation)
+	}
+	l.tidy()
+}
+
+// The person's own changes of tracked files are in no commit, and are said to be where the checks saw them; what a check does to them is refused.
+func TestChecksAndThePerson(t *testing.T) {
+	t.Parallel()
+	for _, touched := range []bool{false, true} {
+		l := newLab(t)
+		l.write("a.txt", "the person's\n")
+		command := "true"
+		if touched {
+			command = "echo more >> a.txt"
+		}
+		l.found(team.Check{Name: "test", Command: command})
+		l.write("new.txt", "the team's\n")
+		if touched {
+			l.refused("the checks changed a.txt")
+			continue
+		}
+		var said []string
+		o := l.options()
+		o.Log = func(text string) { said = append(said, text) }
+		if _, err := Run(l.ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		l.want(l.committed(), "A:new.txt")
+		if all := strings.Join(said, "\n"); !strings.Contains(all, "your changes of a.txt") || !strings.Contains(all, "--clean") {
+			t.Errorf("it said %q", all)
+		}
+	}
+}
+
+// Where only some files are committed, the others that differ are not the checks'; what the checks change of them is.
+func TestChecksWithOnly(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"true", "echo more >> b.txt"} {
+		l := newLab(t)
+		l.found(team.Check{Name: "test", Command: command})
+		l.write("new.txt", "the team's\n")
+		l.write("b.txt", "another team's\n")
+		o := l.options()
+		o.Only = []string{"new.txt"}
+		_, err := Run(l.ctx, o)
+		if refused := err != nil && strings.Contains(err.Error(), "the checks changed b.txt"); refused != (command != "true") || err != nil && !refused {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+}
+
+// In a clean checkout there is nothing but what is committed.
+func TestCleanChecks(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.clean = true
+	l.isolated = true
+	l.write("mine.txt", "the person's\n")
+	l.write("b.txt", "the person's\n")
+	l.write(".git/info/exclude", "*.log\n")
+	l.write("local.log", "ignored\n")
+	l.found(team.Check{Name: "alone", Command: `test "$(git ls-files --others; git status --porcelain; ls)" = "$(printf 'a.txt\nb.txt\nhers.txt\nnew.txt')" && cat b.txt && test "$(cat b.txt)" = one && git rev-parse HEAD > made.log`})
+	l.isolate("eve", "hers.txt")
+	l.write("new.txt", "the team's\n")
+	var head string
+	o := l.options()
+	o.at = func(point string) {
+		if data, err := os.ReadFile(filepath.Join(l.folder, scratch, "clean", "made.log")); point == "check" && err == nil {
+			head = strings.TrimSpace(string(data))
+		}
+	}
+	if _, err := Run(l.ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.committed(), "A:hers.txt", "A:new.txt")
+	if now := l.git("rev-parse", "HEAD"); head != now {
+		t.Errorf("the checks ran at %s, and %s is committed", head, now)
+	}
+	if status := l.git("status", "--porcelain"); status != " M b.txt\n?? mine.txt" {
+		t.Errorf("the status is\n%s", status)
+	}
+	l.tidy()
+	if trees := l.git("worktree", "list"); strings.Contains(trees, "\n") {
+		t.Errorf("the worktrees are\n%s", trees)
+	}
+
+	l = generated(t, func(l *lab) { l.clean = true })
+	scene := l.scene()
+	l.refused("the checks changed b.txt")
+	if now := l.scene(); now != scene {
+		t.Errorf("it was\n%s\nand is\n%s", scene, now)
+	}
+	l.tidy()
+	l = generated(t, func(l *lab) { l.clean, l.changes = true, true })
+	l.run()
+	l.want(l.committed(), "M:b.txt", "A:new.txt")
+	l.passes()
+	if status := l.git("status", "--porcelain"); status != "" {
+		t.Errorf("the status is\n%s", status)
+	}
+}
+
+// Killed at each point while the checks change what is committed, it is finished as if nothing had happened, or taken back.
+func TestKilledWhileChecksWrite(t *testing.T) {
+	t.Parallel()
+	for _, clean := range []bool{false, true} {
+		l := generated(t, func(l *lab) { l.clean, l.changes = clean, true })
+		l.isolate("eve", "hers.txt")
+		points := []string{"began", "tree", "staged", "written", "landed", "check", "check", "settled", "staged", "landed", "check", "check", "commit", "made", "head", "done"}
+		if clean {
+			points = []string{"began", "tree", "staged", "landed", "checkout", "check", "checkout", "check", "settled", "staged", "written", "landed", "checkout", "check", "commit", "made", "head", "done"}
+		}
+		for _, point := range points {
+			if came, killed := l.consolidating(point); !killed || came[len(came)-1] != point {
+				t.Fatalf("clean %t: it was to be killed at %s; it was: %t, after %v", clean, point, killed, came)
+			}
+		}
+		l.consolidating("never")
+		if err := l.desk.Refresh(l.ctx); err != nil {
+			t.Fatal(err)
+		}
+		l.want(l.committed(), "M:b.txt", "A:hers.txt", "A:new.txt")
+		l.passes()
+		l.tidy()
+		if trees := l.git("worktree", "list"); strings.Contains(trees, "\n") {
+			t.Errorf("the worktrees are\n%s", trees)
+		}
+		if c := l.desk.Team().Consolidation; c.Attempt != 1 || c.Rounds != 1 {
+			t.Errorf("it is %+v", c)
+		}
+	}
+	for _, point := range []string{"settled", "staged", "checkout"} {
+		for _, clean := range []bool{false, true} {
+			if point == "checkout" && !clean {
+				continue
+			}
+			l := generated(t, func(l *lab) { l.clean, l.changes = clean, true })
+			l.isolate("eve", "hers.txt")
+			l.consolidating("check") // past the first staged
+			if came, killed := l.consolidating(point); !killed {
+				t.Fatalf("clean %t: it was not killed at %s, after %v", clean, point, came)
+			}
+			if err := l.desk.Refresh(l.ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := RollBack(l.ctx, l.options(), "test"); err != nil {
+				t.Fatal(err)
+			}
+			l.tidy()
+			status := l.git("status", "--porcelain")
+			if want := map[bool]string{false: " M b.txt\n?? new.txt", true: "?? new.txt"}[clean]; status != want || l.commits() != 1 {
+				t.Errorf("clean %t, killed at %s and taken back: %s", clean, point, status)
+			}
+			if trees := l.git("worktree", "list"); strings.Contains(trees, "\n") {
+				t.Errorf("the worktrees are\n%s", trees)
+			}
+		}
+	}
+}
