@@ -97,7 +97,7 @@ var rooms = []room{
 		"it looks at everything that is left of a team, and touches nothing"},
 	{"attention", []string{"desk", "home", "resume", "team", "watch"},
 		"what waits for people in all teams is one list, and whoever shows it follows the teams in the same way"},
-	{"consolidate", []string{"briefing", "coord", "desk", "git", "proc", "regularfile", "sanitize", "show", "team", "worktree"},
+	{"consolidate", []string{"briefing", "coord", "desk", "durable", "git", "proc", "regularfile", "sanitize", "show", "team", "worktree"},
 		"it takes the last steps of a team, with git and with the core's leave for each; who asked for that, and what is told to a person, is its caller's affair"},
 	{"observe", []string{"pattern", "team"},
 		"what is seen of a team is a function of the lines that were seen; where they come from, and who keeps what they say, is its caller's affair"},

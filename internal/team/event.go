@@ -84,61 +84,6 @@ type (
 	FactsRecorded struct{ Facts []Fact }
 )
 
-// The events of a consolidation; each names the attempt that it belongs to.
-type (
-	// ConsolidationBegan says that the team's work is to be checked and committed.
-	ConsolidationBegan struct {
-		Attempt  int64
-		Message  string
-		Include  []string
-		Only     []string
-		NoCommit bool
-		Ended    bool
-		Without  []string
-		Clean    bool
-		Changes  bool
-	}
-	// WorktreesMerged says that the work of these members is out of their worktrees and on their branches.
-	WorktreesMerged struct {
-		Attempt int64
-		Members []string
-	}
-	// WorkStaged says which tree is to be committed on which commit, what of it comes from branches, and how many files differ. From here on the work tree may
-	// hold the branches' part of it.
-	WorkStaged struct {
-		Attempt      int64
-		Parent, Tree string
-		Before       string
-		Branches     []Branch
-		Files        int64
-	}
-	// CheckPassed and CheckFailed say how a check of the staged work ended.
-	CheckPassed struct {
-		Attempt int64
-		Check   string
-		Millis  int64
-	}
-	CheckFailed struct {
-		Attempt int64
-		Check   string
-		Millis  int64
-		Output  string
-	}
-	// CommitMade says which commit HEAD is to name.
-	CommitMade struct {
-		Attempt int64
-		Commit  string
-	}
-	// TeamConsolidated says that HEAD named it.
-	TeamConsolidated struct{ Attempt int64 }
-	// ConsolidationAbandoned ends the attempt without a commit. Left is what is nobody's work, and not to be committed by a later one.
-	ConsolidationAbandoned struct {
-		Attempt int64
-		Reason  string
-		Left    []Fact
-	}
-)
-
 // The events of members.
 type (
 	// MemberSpawned adds a teammate; its first session is yet to be started.
