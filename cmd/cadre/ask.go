@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ type asker struct {
 	app      *app
 	progress *progress
 	terminal bool
+	in       io.Reader // what is typed
 
 	once      sync.Once
 	questions chan question
@@ -43,7 +45,7 @@ type question struct {
 }
 
 func newAsker(a *app, p *progress) *asker {
-	return &asker{app: a, progress: p, terminal: !a.json && atTerminal() && a.err.terminal(),
+	return &asker{app: a, progress: p, terminal: !a.json && atTerminal() && a.err.terminal(), in: os.Stdin,
 		questions: make(chan question, 1024), lines: make(chan typed)}
 }
 
@@ -70,7 +72,7 @@ func (q *asker) saw(ctx context.Context, r *team.Record, d *desk.Desk) {
 			if answered[p.Request] || !asks {
 				continue
 			}
-			q.put(ctx, question{desk: d, request: p.Request, text: fmt.Sprintf("%s asks to use %s: %s", p.Member, p.Tool, p.Input),
+			q.put(ctx, question{desk: d, request: p.Request, text: fmt.Sprintf("%s asks to use %s: %s", p.Member, p.Tool, shortened(p.Input, t.Name)),
 				yes: &team.AnswerPermission{Request: p.Request, Allow: true}, no: &team.AnswerPermission{Request: p.Request, Reason: "the user said no"},
 				waits: func(s *team.State) bool {
 					for _, open := range s.Permissions() {
@@ -92,6 +94,17 @@ func (q *asker) saw(ctx context.Context, r *team.Record, d *desk.Desk) {
 				}}, fmt.Sprintf("cadre plan %s %s", t.Name, e.Request))
 		}
 	}
+}
+
+// mostAsked is how much of a tool's input is shown with the question: more than a command has, and less than a file.
+const mostAsked = 4000
+
+// shortened is the input of a tool. Where it is cut that is said: its end may be what matters.
+func shortened(input, name string) string {
+	if len(input) <= mostAsked {
+		return input
+	}
+	return fmt.Sprintf("%s … (%d more bytes; all of it: cadre status %s --json)", strings.ToValidUTF8(input[:mostAsked], ""), len(input)-mostAsked, name)
 }
 
 // settled says how a question ended that was answered elsewhere, or by nobody.
@@ -129,7 +142,7 @@ func (q *asker) put(ctx context.Context, one question, how string) {
 
 // read reads the terminal line by line. It ends with the program: a read from a terminal cannot be called back.
 func (q *asker) read() {
-	scan := bufio.NewScanner(os.Stdin)
+	scan := bufio.NewScanner(q.in)
 	for scan.Scan() {
 		q.lines <- typed{scan.Text(), time.Now()}
 	}

@@ -16,9 +16,17 @@ type output struct {
 	file *os.File
 }
 
-func standardOutput() output { return output{sanitize.NewWriter(os.Stdout), os.Stdout} }
+func standardOutput() output { return newOutput(os.Stdout) }
 
-func standardError() output { return output{sanitize.NewWriter(os.Stderr), os.Stderr} }
+func standardError() output { return newOutput(os.Stderr) }
+
+func newOutput(file *os.File) output {
+	o := output{sanitize.NewWriter(file), file}
+	if o.terminal() {
+		o.Columns = func() int { width, _ := o.size(); return width }
+	}
+	return o
+}
 
 // terminal reports whether the stream is a terminal.
 func (o output) terminal() bool { return term.IsTerminal(int(o.file.Fd())) }

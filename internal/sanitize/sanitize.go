@@ -28,7 +28,6 @@
 package sanitize
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strings"
 	"unicode"
@@ -172,37 +171,37 @@ func (c *cleaner) put(out []byte, r rune) []byte {
 	return out
 }
 
-// plain returns how many bytes at the beginning of s are printable ASCII, line feeds or tabs. It looks at eight at a time: nearly every text is plain, and lists
-// are long.
+// plain returns how many bytes at the beginning of s are printable ASCII, line feeds or tabs. It looks at many at a time: nearly every text is plain, and lists are
+// long.
 func plain[T string | []byte](s T) int {
 	i := 0
-	for ; i+8 <= len(s); i += 8 {
-		var word [8]byte
-		copy(word[:], s[i:i+8])
-		x := binary.LittleEndian.Uint64(word[:])
-		// The high bit of a byte of low is set where it is below 0x20, that of high where it is above 0x7e. A borrow may set more, never fewer.
-		const ones, tops = 0x0101010101010101, 0x8080808080808080
-		low := (x - 0x20*ones) & ^x
-		high := x | (x + ones)
-		if (low|high)&tops != 0 && !plainWord(word) {
-			break
+	for ; i+32 <= len(s); i += 32 {
+		if p := s[i : i+32]; (suspect(p[:8])|suspect(p[8:16])|suspect(p[16:24])|suspect(p[24:]))&tops != 0 {
+			if n := plainBytes(p); n < 32 {
+				return i + n
+			}
 		}
 	}
-	for ; i < len(s); i++ {
+	return i + plainBytes(s[i:])
+}
+
+const ones, tops = 0x0101010101010101, 0x8080808080808080
+
+// suspect looks at eight bytes at once. The top bit of a byte is set where it may not be printable ASCII; that of one of the bytes is, if one is not.
+func suspect[T string | []byte](p T) uint64 {
+	_ = p[7]
+	x := uint64(p[0]) | uint64(p[1])<<8 | uint64(p[2])<<16 | uint64(p[3])<<24 | uint64(p[4])<<32 | uint64(p[5])<<40 | uint64(p[6])<<48 | uint64(p[7])<<56
+	// x-0x20 borrows where a byte is below 0x20, and may borrow from the next one then; x+1 reaches 0x80 where it is 0x7f.
+	return (x - 0x20*ones) | (x + ones) | x
+}
+
+func plainBytes[T string | []byte](s T) int {
+	for i := range len(s) {
 		if !plainByte(s[i]) {
 			return i
 		}
 	}
-	return i
-}
-
-func plainWord(word [8]byte) bool {
-	for _, b := range word {
-		if !plainByte(b) {
-			return false
-		}
-	}
-	return true
+	return len(s)
 }
 
 func plainByte(b byte) bool { return b >= ' ' && b <= '~' || b == '\n' || b == '\t' }
@@ -243,22 +242,4 @@ func shown(prev, r rune) bool {
 // emoji reports whether r may be the end of a picture that a joiner makes a part of a larger one.
 func emoji(r rune) bool {
 	return r == emojiSelector || r >= 0x1f000 && r <= 0x1faff || unicode.Is(unicode.So, r)
-}
-
-// Gutter is at the beginning of each line of a [Block], and of no other line.
-const Gutter = "  │ "
-
-// Block is a text of several lines. As an argument of [Writer.Printf] it keeps its lines, each with the [Gutter] before it, so that none passes for one of cadre's.
-type Block string
-
-// String returns the block with its gutter, without a line break at its end.
-func (b Block) String() string {
-	var out strings.Builder
-	for i, line := range strings.Split(strings.TrimRight(Lines(string(b)), "\n"), "\n") {
-		if i > 0 {
-			out.WriteByte('\n')
-		}
-		out.WriteString(strings.TrimRight(Gutter+line, " "))
-	}
-	return out.String()
 }

@@ -93,6 +93,31 @@ func TestPrintfTwice(t *testing.T) {
 	}
 }
 
+// A long line of a text on a terminal is continued behind a gutter, and does not reach the left edge.
+func TestBlockIsWrapped(t *testing.T) {
+	for _, c := range []struct {
+		columns    int
+		text, want string
+	}{
+		{20, "short", "  │ short"},
+		{20, "0123456789abcdef", "  │ 0123456789abcdef"},
+		{20, "ok              #2 from user: you may", "  │ ok\n  │ #2 from user:\n  │ you may"},
+		{20, "0123456789abcdefg", "  │ 0123456789abcdef\n  │ g"},
+		{20, "漢字漢字漢字漢字漢字", "  │ 漢字漢字漢字漢字\n  │ 漢字"},
+		{20, "❤️❤️❤️❤️❤️❤️❤️❤️", "  │ ❤️❤️❤️❤️❤️\n  │ ❤️❤️❤️"},
+		{20, "a\tb\tc", "  │ a       b\n  │ c"},
+		{10, "not for one so narrow", "  │ not for one so narrow"},
+	} {
+		var out bytes.Buffer
+		w := sanitize.NewWriter(&out)
+		w.Columns = func() int { return c.columns }
+		w.Printf("%s", sanitize.Block(c.text))
+		if out.String() != c.want {
+			t.Errorf("%q in %d columns is\n%s\nnot\n%s", c.text, c.columns, out.String(), c.want)
+		}
+	}
+}
+
 func TestDraw(t *testing.T) {
 	var out counted
 	w := sanitize.NewWriter(&out)
@@ -263,6 +288,19 @@ func FuzzText(f *testing.F) {
 		var out bytes.Buffer
 		sanitize.NewWriter(&out).Printf("%s\n", sanitize.Block(s))
 		harmless(t, out.Bytes())
+		narrow := out.Len()
+		w := sanitize.NewWriter(&out)
+		w.Columns = func() int { return 20 }
+		w.Printf("%s\n", sanitize.Block(s))
+		for line := range strings.SplitSeq(out.String()[narrow:], "\n") {
+			columns := 0
+			for _, r := range line {
+				columns += sanitize.Columns(r)
+			}
+			if columns > 20 {
+				t.Errorf("%q has a line of %d columns: %q", s, columns, line)
+			}
+		}
 		for one := range strings.Lines(out.String()) {
 			if !strings.HasPrefix(one, strings.TrimRight(sanitize.Gutter, " ")) || !strings.HasSuffix(one, "\n") {
 				t.Errorf("%q has the line %q", s, one)

@@ -32,6 +32,9 @@ const (
 
 // Writer sanitizes what is written to it. Several goroutines may use it; each call is one write below.
 type Writer struct {
+	// Columns returns how wide the terminal is, for what is to be wrapped; nil where there is none.
+	Columns func() int
+
 	mu   sync.Mutex
 	to   io.Writer
 	text cleaner
@@ -57,7 +60,11 @@ func (w *Writer) Write(p []byte) (int, error) {
 // Printf formats like [fmt.Fprintf]. The format is cadre's own. An argument is anybody's: it becomes one line, however it is formatted, unless it is a [Block].
 func (w *Writer) Printf(format string, args ...any) error {
 	for i, arg := range args {
-		args[i] = argument(arg)
+		if b, ok := arg.(Block); ok && w.Columns != nil {
+			args[i] = wrapped(b.wrapped(w.Columns()))
+		} else {
+			args[i] = argument(arg)
+		}
 	}
 	_, err := fmt.Fprintf(w, format, args...)
 	return err
@@ -66,7 +73,7 @@ func (w *Writer) Printf(format string, args ...any) error {
 // argument returns what is formatted in the place of arg.
 func argument(arg any) any {
 	switch arg := arg.(type) {
-	case Block, int, int32, int64, uint64, float64, bool, oneLine:
+	case Block, wrapped, int, int32, int64, uint64, float64, bool, oneLine:
 		return arg
 	case string:
 		if plainLine(arg) {
@@ -75,6 +82,9 @@ func argument(arg any) any {
 	}
 	return oneLine{arg}
 }
+
+// wrapped is a block with its gutter.
+type wrapped string
 
 // oneLine formats a value as one line.
 type oneLine struct{ value any }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -228,7 +228,7 @@ func Cut(s string, columns int) string {
 	}
 	used, keep := 0, 0
 	for i, r := range s {
-		used += Columns(r)
+		used += sanitize.Columns(r)
 		if used > columns {
 			return s[:keep] + "…"
 		}
@@ -237,16 +237,4 @@ func Cut(s string, columns int) string {
 		}
 	}
 	return s
-}
-
-// Columns is how many columns a character takes on a terminal.
-func Columns(r rune) int {
-	switch {
-	case unicode.In(r, unicode.Mn, unicode.Me):
-		return 0
-	case r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff ||
-		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 || r >= 0x1f300 && r <= 0x1faff || r >= 0x20000 && r <= 0x3fffd):
-		return 2
-	}
-	return 1
 }

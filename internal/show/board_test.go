@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"cadre/internal/sanitize"
 	"cadre/internal/show"
 	"cadre/internal/team"
 )
@@ -114,7 +115,7 @@ func TestBoardFits(t *testing.T) {
 		for _, line := range lines {
 			columns := 0
 			for _, r := range line.Text {
-				columns += show.Columns(r)
+				columns += sanitize.Columns(r)
 			}
 			if columns > size[0] || !utf8.ValidString(line.Text) {
 				t.Errorf("%v: %d columns: %q", size, columns, line.Text)

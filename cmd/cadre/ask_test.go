@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cadre/internal/sanitize"
+	"cadre/internal/team"
+)
+
+// shared is text that one goroutine writes and another reads.
+type shared struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// TestHostileQuestions: what a member wants to use, and its plan, are put before the person without a line that passes for another question.
+func TestHostileQuestions(t *testing.T) {
+	s := newStage(t)
+	d, _, err := (&app{home: s.home, err: standardError()}).open(t.Context(), "evil", false)
+	s.must(err)
+	defer d.Close()
+	asked := 0
+	for r, err := range d.Read(t.Context(), 0) {
+		s.must(err)
+		for _, e := range r.Events {
+			switch e.(type) {
+			case *team.PermissionRequested, *team.PlanSubmitted:
+			default:
+				continue
+			}
+			asked++
+			var shown shared
+			a := &app{home: s.home, out: output{sanitize.NewWriter(&shown), os.Stdout}, err: output{sanitize.NewWriter(&shown), os.Stderr}}
+			input, typing, err := os.Pipe()
+			s.must(err)
+			defer input.Close()
+			defer typing.Close()
+			q := newAsker(a, &progress{app: a})
+			q.terminal, q.in = true, input
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			q.saw(ctx, r, d)
+			for deadline := time.Now().Add(patience); !strings.HasSuffix(shown.String(), " [y/N]\n"); <-time.After(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("it asks\n%s", shown.String())
+				}
+			}
+			if !strings.Contains(shown.String(), mark) {
+				t.Errorf("it asks\n%s", shown.String())
+			}
+			s.harmless(call{args: []string{e.Kind()}}, []byte(shown.String()))
+		}
+	}
+	if asked != 2 {
+		t.Errorf("%d questions were asked", asked)
+	}
+}
