@@ -26,8 +26,7 @@ func kind[E any, P interface {
 var _ = []struct{}{
 	kind[TeamCreated](), kind[TeamRestored](), kind[TeamStatusChanged](), kind[TeamCleanedUp](), kind[DelegateChanged](), kind[BudgetChanged](), kind[BudgetExhausted](),
 	kind[MemberSpawned](), kind[MemberAttached](), kind[MemberStarted](), kind[MemberStatusChanged](), kind[MemberDetached](), kind[MemberStopped](), kind[MemberFailed](),
-	kind[MemberReturned](), kind[MemberDescribed](), kind[TasksSkipped](), kind[GapNoticed](),
-	kind[MemberTroubled](), kind[HandoverRequested](), kind[ReportAsked](), kind[ReportGiven](),
+	kind[MemberReturned](), kind[MemberDescribed](), kind[TasksSkipped](), kind[GapNoticed](), kind[MemberTroubled](), kind[HandoverRequested](), kind[ReportAsked](), kind[ReportGiven](),
 	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](), kind[PlanSubmitted](), kind[PlanAnswered](),
 	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
 	kind[TaskCreated](), kind[TaskUpdated](), kind[TaskClaimed](), kind[TaskReleased](), kind[TaskFailed](), kind[TaskCompleted](), kind[TaskDeleted](),
