@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,9 +15,10 @@ import (
 // terminal is a terminal in tmux, where a person would sit.
 type terminal struct {
 	*world
-	t     *testing.T
-	tmux  string
-	story func() string // of what went on besides, for a test that failed
+	t      *testing.T
+	tmux   string
+	socket string        // of its server: one that has just ended may not be begun anew at the same place
+	story  func() string // of what went on besides, for a test that failed
 }
 
 // terminal runs a command in a terminal of its own, which stays when the command has ended. The test is skipped where there is no tmux.
@@ -33,7 +35,8 @@ func (w *world) terminal(command ...string) *terminal {
 	if err != nil {
 		w.t.Skip("needs tmux")
 	}
-	p := &terminal{world: w, t: w.t, tmux: tmux, story: func() string { return "" }}
+	w.terminals++
+	p := &terminal{world: w, t: w.t, tmux: tmux, socket: filepath.Join(w.root, fmt.Sprintf("tmux-%d", w.terminals)), story: func() string { return "" }}
 	if err := os.WriteFile(filepath.Join(w.root, "tmux.conf"), []byte("set -g remain-on-exit on\n"), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
@@ -44,7 +47,7 @@ func (w *world) terminal(command ...string) *terminal {
 
 // command is a call of tmux, with a server of its own.
 func (p *terminal) command(ctx context.Context, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, p.tmux, append([]string{"-S", filepath.Join(p.root, "tmux"), "-f", filepath.Join(p.root, "tmux.conf")}, args...)...)
+	c := exec.CommandContext(ctx, p.tmux, append([]string{"-S", p.socket, "-f", filepath.Join(p.root, "tmux.conf")}, args...)...)
 	c.Dir, c.Env = p.dir, append(p.env, "TERM=xterm-256color")
 	return c
 }

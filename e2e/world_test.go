@@ -31,6 +31,8 @@ type world struct {
 	home string // CADRE_HOME
 	dir  string // where commands are called
 	env  []string
+
+	terminals int // that were opened
 }
 
 func newWorld(t *testing.T) *world {
