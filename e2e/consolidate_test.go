@@ -60,7 +60,7 @@ func (w *world) consolidated() {
 	if got, want := w.gitSays("status", "--porcelain"), "M README.md\nA  staged.txt\n?? mine.txt"; got != want { // without its first space
 		w.t.Errorf("the status is\n%s", got)
 	}
-	if got := w.gitSays("log", "--format=%s", "HEAD^2", "--not", "HEAD^"); got != "Work of ann in team demo" {
+	if got := w.gitSays("log", "--format=%s", "HEAD^2", "--not", "HEAD^"); got != "Task 1 (ann, team demo)" {
 		w.t.Errorf("hers is\n%s", got)
 	}
 	w.git("fsck", "--strict", "--no-dangling")
