@@ -10,6 +10,7 @@ require (
 require (
 	github.com/fsnotify/fsnotify v1.10.1 // indirect
 	golang.org/x/sys v0.49.0 // indirect
+	mvdan.cc/sh/v3 v3.14.1 // indirect
 )
 
 replace cadre => ../
