@@ -139,9 +139,9 @@ type result struct {
 	Consolidated *sealedTeam `json:"consolidated,omitempty"`
 }
 
-// run runs the team. What it did is not consolidated.
+// run runs the team, and consolidates it then if its file says so.
 func (a *app) run(ctx context.Context, o run.Options) error {
-	return a.runAndConsolidate(ctx, o, false)
+	return a.runAndConsolidate(ctx, o, o.File.Consolidate)
 }
 
 // runAndConsolidate runs the team, and consolidates it then if that is wanted and everything is done.

@@ -1,13 +1,19 @@
 package worktree_test
 
 import (
+	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"cadre/internal/proc"
 	"cadre/internal/worktree"
 )
 
@@ -120,4 +126,100 @@ func TestKilledMerge(t *testing.T) {
 	if halves == 0 {
 		t.Error("no kill left a half")
 	}
+}
+
+// victim has, for a copy of the test program, the arguments of a merge in the course of which it is to be killed.
+const victim = "CADRE_TEST_MERGE"
+
+// fatalGit is git, but kills the victim before or after its how many-th command.
+const fatalGit = `#!/bin/sh
+echo >> "$COUNT"
+n=$(wc -l < "$COUNT" | tr -d ' ')
+[ "$n" = "$AT" ] || exec %[1]q "$@"
+[ "$WHEN" = before ] || %[1]q "$@"
+kill -s KILL "$VICTIM"
+`
+
+func mergeUntilKilled(args string) int {
+	parts := strings.Split(args, "\n")
+	procs, err := proc.Open("")
+	if err != nil {
+		return 3
+	}
+	os.Setenv("VICTIM", strconv.Itoa(os.Getpid()))
+	_, c, err := worktree.Merge(context.Background(), procs, worktree.Place{Repo: parts[0], Dir: parts[1], Branch: parts[2]}, "Merge for ann", parts[3:]...)
+	if err != nil || !c.None() {
+		return 4
+	}
+	return 0
+}
+
+// Killed before or after any of its commands of git, the next merge is as if nothing had happened: each commit is merged once, what the member had not
+// committed is its own commit, and no lock, reference or file is left.
+func TestMergeKilledAtEachCommand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a process is killed many times")
+	}
+	t.Parallel()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "git"), fmt.Appendf(nil, fatalGit, git), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const groups = 4 // each takes its share of the commands
+	var kills atomic.Int32
+	t.Run("each", func(t *testing.T) {
+		for i := range 2 * groups {
+			when, group := []string{"before", "after"}[i/groups], i%groups
+			t.Run(fmt.Sprint(when, group), func(t *testing.T) {
+				t.Parallel()
+				r := newRepository(t)
+				r.commit("a.txt", "one\n")
+				bob, eve := r.others("bob", "bob.txt", "a.txt"), r.others("eve", "deep/eve.txt")
+				for at := group + 1; r.killedMerge(bin, when, at, bob, eve); at += groups {
+					kills.Add(1)
+				}
+			})
+		}
+	})
+	if n := kills.Load(); n < 20 {
+		t.Errorf("it was killed %d times", n)
+	}
+}
+
+// killedMerge has a process merge the commits, which is killed at that command of git, and merges them then. It returns whether it was killed.
+func (r *repository) killedMerge(bin, when string, at int, bob, eve string) (killed bool) {
+	t := r.t
+	t.Helper()
+	dir := r.add()
+	r.write(dir, "hers.txt", "hers, not committed\n")
+	before := r.checkedOut()
+	cmd := exec.CommandContext(r.ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), victim+"="+strings.Join([]string{r.place.Repo, dir, r.place.Branch, bob, eve}, "\n"), "PATH="+bin+":"+os.Getenv("PATH"),
+		"COUNT="+filepath.Join(t.TempDir(), "count"), "AT="+strconv.Itoa(at), "WHEN="+when)
+	err := cmd.Run()
+	if killed = err != nil; killed && cmd.ProcessState.ExitCode() >= 0 {
+		t.Fatalf("the victim ended by itself: %v", err)
+	}
+	if now := r.checkedOut(); now != before {
+		t.Fatalf("killed %s command %d, what is checked out was\n%s\nand is\n%s", when, at, before, now)
+	}
+	if at, c := r.merge(bob, eve); at != "" || !c.None() {
+		t.Fatalf("%s: %v", at, c)
+	}
+	files, status := r.git("-C", dir, "ls-files"), r.git("-C", dir, "status", "--porcelain")
+	if subjects := r.git("log", "--first-parent", "--format=%s", "main.."+r.place.Branch); files != "a.txt\nbob.txt\ndeep/eve.txt\nhers.txt" || status != "" ||
+		subjects != "Merge for ann\nMerge for ann\nMerge for ann" || r.git("show", r.place.Branch+":a.txt") != "bob" {
+		t.Fatalf("killed %s command %d, there is\n%s\n%s\non the branch\n%s", when, at, files, status, subjects)
+	}
+	own := r.git("-C", dir, "rev-parse", "--absolute-git-dir")
+	if locks, _ := filepath.Glob(filepath.Join(own, "*.lock")); len(locks) > 0 || r.git("-C", dir, "for-each-ref", "refs/worktree") != "" {
+		t.Errorf("left: %v", locks)
+	}
+	r.git("worktree", "remove", "--force", dir)
+	r.git("branch", "-qD", r.place.Branch)
+	return killed
 }
