@@ -291,3 +291,14 @@ func (b *SaveWork) decide(d *decision) error {
 func (e *WorkSaved) apply(s *State, r *Record) {
 	s.change(e.Task, r, func(t *Task) { t.Saved = &e.Saved })
 }
+
+func (e *LeadAttached) fields(c *coder) {
+	c.str("session", &e.Session)
+	c.str("takenOver", &e.TakenOver)
+	c.str("machine", &e.Machine)
+}
+
+func (e *LeadLost) fields(c *coder) {
+	c.str("session", &e.Session)
+	c.int("seen", (*int64)(&e.Seen))
+}

@@ -306,17 +306,6 @@ func (*CommitMade) Kind() string             { return "commit_made" }
 func (*TeamConsolidated) Kind() string       { return "team_consolidated" }
 func (*ConsolidationAbandoned) Kind() string { return "consolidation_abandoned" }
 
-func (e *LeadAttached) fields(c *coder) {
-	c.str("session", &e.Session)
-	c.str("takenOver", &e.TakenOver)
-	c.str("machine", &e.Machine)
-}
-
-func (e *LeadLost) fields(c *coder) {
-	c.str("session", &e.Session)
-	c.int("seen", (*int64)(&e.Seen))
-}
-
 func (e *FactsRecorded) fields(c *coder) { objects(c, "facts", &e.Facts) }
 
 func (e *WorkSaved) fields(c *coder) {
