@@ -310,7 +310,7 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 				}
 				s.stop(stopReport, w.Reason, grace)
 			} else if members[i].Host == h.ID {
-				if err = h.keepSaved(ctx, w.Member); err != nil {
+				if err = h.keepSaved(ctx, w.Member, h.sends(0)); err != nil {
 					break
 				}
 				h.leaveWork(members[i])
@@ -331,7 +331,7 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 			s.stop(stopQuietly, "", h.StopGrace)
 		case !wanted[name]:
 			s.stop(stopDetach, unrun, h.StopGrace)
-		case members[i].Status == team.Active: // a claim makes an idle member active
+		default:
 			s.remind()
 		}
 	}
@@ -361,7 +361,7 @@ func (h *Host) session(ctx context.Context, m team.Member) error {
 
 // detach gives the lease of a member without a session back.
 func (h *Host) detach(ctx context.Context, m team.Member, reason string) error {
-	if err := h.keepSaved(ctx, m.Name); err != nil {
+	if err := h.keepSaved(ctx, m.Name, h.sends(0)); err != nil {
 		return err
 	}
 	return h.do(ctx, &team.DetachMember{Member: m.Name, Reason: reason}, m.Lease)
@@ -379,10 +379,17 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 			return nil // its lease stays where it is until it can
 		}
 	}
-	if err := h.keepSaved(ctx, m.Name); err != nil {
+	as := h.sends(0) // one host at a time: an older file must not be kept over a newer one
+	if m.Shutdown.Request != "" {
+		as = byUser(h.Desk) // it ends with this, and its tasks are anybody's
+		if err := h.keepSaved(ctx, m.Name, as); err != nil {
+			return err
+		}
+	}
+	if err := h.do(ctx, &team.AttachMember{Member: m.Name, From: m.Host}, 0); err != nil {
 		return err
 	}
-	return h.do(ctx, &team.AttachMember{Member: m.Name, From: m.Host}, 0)
+	return h.keepSaved(ctx, m.Name, as)
 }
 
 // do sends a command as the host, from any goroutine. A refusal is no failure of the host: the state moved on, and the next look shows where to.

@@ -69,9 +69,6 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 			default:
 			}
 		case agent.Received:
-			if s.told { // a turn begins with it, or is under way
-				s.update(func(t *turn) { t.ended = false })
-			}
 			s.arrived(s.post.arrived(u.ID))
 		case agent.NotTaken:
 			s.notTaken(u.ID)
@@ -200,7 +197,7 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 	if s.told { // it is reminded of these below
 		s.know(s.held()...)
 	}
-	s.update(func(t *turn) { t.working, shows, t.ended = false, t.shows, !s.told || good && !u.GoesOn }) // before anybody hears that it is idle
+	s.update(func(t *turn) { t.working, shows, t.ended = false, t.shows, !u.GoesOn }) // before anybody hears that it is idle
 	s.post.settle(!good && !shows)
 	if good && !shows {
 		s.arrived(s.post.arrived(byTool)) // the agent went on after the result that had them
@@ -322,7 +319,7 @@ func (s *seat) remind() {
 	}
 	var held []team.Task
 	s.host.Desk.View(func(st *team.State) {
-		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation && m.Shutdown.Request == "" && m.Plan.State != "submitted" {
+		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation && m.RetryAt == 0 && m.Shutdown.Request == "" && m.Plan.State != "submitted" {
 			held = st.Held(s.member)
 		}
 	})

@@ -208,6 +208,7 @@ func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text 
 	s.update(func(t *turn) { rested, t.ended = t.ended, false }) // what is claimed here it is told of
 	task, fence := s.claim(ctx)
 	if task != "" {
+		s.know(team.Task{ID: task, Fence: fence})
 		s.post.take(s.assignments(task), id) // the task itself says what they do
 		s.host.Desk.View(func(st *team.State) { text = strings.TrimSpace(text + "\n\n" + briefing.Work(st, task)) })
 	}

@@ -258,3 +258,21 @@ func TestAReplacedSessionGetsNoMail(t *testing.T) {
 		t.Errorf("the session that was replaced is told %q", text)
 	}
 }
+
+// So is a session whose last turn failed, once it is to be tried again.
+func TestAClaimAfterATrouble(t *testing.T) {
+	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "look there"}, &team.ClaimTask{Task: "1", Member: "ann"}, &team.FailTask{Task: "1", Member: "ann"})
+	ann := next(t, modelled(s))
+	ann.begun <- agent.Started{Session: "s-1"}
+	s.untilStatus("ann", team.Idle)
+	s.do("lead", &team.SendMessage{To: "ann", Body: "hello"})
+	ann.given(t)
+	ann.updates <- agent.TurnStarted{}
+	ann.updates <- agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemModel, Text: "overloaded"}}
+	s.untilStatus("ann", team.Blocked)
+	s.do("lead", &team.ClaimTask{Task: "1", Member: "ann"})
+	s.do("lead", &team.RetryMember{Member: "ann"})
+	if p := ann.given(t); !strings.Contains(p.Text, "Task 1 is yours now: look there") {
+		t.Errorf("it was told %q", p.Text)
+	}
+}

@@ -167,8 +167,11 @@ func (s *seat) save(ctx context.Context) (SavedWork, error) {
 	if err != nil {
 		s.host.Log("what was saved before for " + s.member + " cannot be read and is passed over: " + err.Error())
 	} else if there && before.Task != w.Task {
-		if _, err := before.record(ctx, s.host.Desk); err != nil {
+		if _, err := before.record(ctx, s.host.sends(s.lease), s.host.Desk); err != nil {
 			return w, err
+		}
+		if !s.leased() {
+			return w, errors.New("another host has taken the member over")
 		}
 	}
 	return w, w.write(s.host.teamDir())
@@ -180,7 +183,7 @@ func KeepSaved(ctx context.Context, d *desk.Desk, teamDir, member string) error 
 	if err != nil || !there {
 		return err
 	}
-	return w.keep(ctx, d, teamDir)
+	return w.keep(ctx, byUser(d), d, teamDir)
 }
 
 // KeepDone keeps with the task what the member that holds it has done of it: what is changed where it works, and the last that it said. It is for a process that
@@ -205,24 +208,54 @@ func KeepDone(ctx context.Context, d *desk.Desk, teamDir string, task team.Task)
 	if err := w.edits(ctx, procs, t.Base, teamDir, dir, own); err != nil {
 		return fmt.Errorf("what %s has done of task %s cannot be told: %w", m.Name, task.ID, err)
 	}
-	return w.keep(ctx, d, teamDir)
+	return w.keep(ctx, byUser(d), d, teamDir)
 }
 
 // keep records the work and removes its file. A file with what is somebody else's by now stays as it is.
-func (w SavedWork) keep(ctx context.Context, d *desk.Desk, teamDir string) error {
-	if done, err := w.record(ctx, d); err != nil || !done {
+func (w SavedWork) keep(ctx context.Context, do sender, d *desk.Desk, teamDir string) error {
+	if done, err := w.record(ctx, do, d); err != nil || !done {
 		return err
 	}
 	return w.forget(teamDir)
 }
 
-// record records the work with its task, by the user's order. It reports whether nothing of it is needed any more: somebody
+// sender sends a command, as somebody.
+type sender func(context.Context, team.Body) error
+
+func byUser(d *desk.Desk) sender {
+	return func(ctx context.Context, body team.Body) error {
+		_, err := d.Do(ctx, team.Command{Actor: team.User, Body: body})
+		return err
+	}
+}
+
+// sends is a sender under a lease of the host's; 0 for any.
+func (h *Host) sends(lease int64) sender {
+	return func(ctx context.Context, body team.Body) error {
+		_, err := h.Desk.Do(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: body})
+		if desk.Broken(err) {
+			h.fail(err)
+		}
+		return err
+	}
+}
+
+// leased reports whether the member is still this host's.
+func (s *seat) leased() (leased bool) {
+	s.host.Desk.View(func(st *team.State) {
+		m, _ := st.Member(s.member)
+		leased = m.Host == s.host.ID && m.Lease == s.lease
+	})
+	return leased
+}
+
+// record records the work with its task. It reports whether nothing of it is needed any more: somebody
 // else may hold the task by now, and may put it back on the list.
-func (w SavedWork) record(ctx context.Context, d *desk.Desk) (done bool, err error) {
+func (w SavedWork) record(ctx context.Context, do sender, d *desk.Desk) (done bool, err error) {
 	if w.Task == "" {
 		return true, nil
 	}
-	_, err = d.Do(ctx, team.Command{Actor: team.User, Body: &team.SaveWork{Task: w.Task, Saved: w.Saved()}})
+	err = do(ctx, &team.SaveWork{Task: w.Task, Saved: w.Saved()})
 	switch team.CodeOf(err) {
 	case team.Conflict:
 		var t team.Task
@@ -277,17 +310,15 @@ func (s *seat) keep(ctx context.Context, w SavedWork) bool {
 	kept := true
 	for _, t := range s.held() {
 		err := s.host.do(ctx, &team.SaveWork{Task: t.ID, Saved: w.Saved()}, s.lease)
-		var leased, holds bool
+		var holds bool
 		s.host.Desk.View(func(st *team.State) {
-			m, _ := st.Member(s.member)
-			leased = m.Host == s.host.ID && m.Lease == s.lease
 			now, _ := st.Task(t.ID)
 			holds = now.Status == team.InProgress && now.Owner == s.member
 		})
 		if err != nil {
 			s.host.Log("not kept with task " + t.ID + ": " + err.Error())
 		}
-		if err != nil && holds || !leased {
+		if err != nil && holds || !s.leased() {
 			kept = false
 		}
 	}
@@ -348,11 +379,14 @@ func (s *seat) putDown(ctx context.Context, reason string) bool {
 	return done
 }
 
-// keepSaved keeps what an earlier session of the member saved, before its tasks go back on the list: on this host or on one that died.
-func (h *Host) keepSaved(ctx context.Context, member string) error {
-	if _, _, err := ReadSaved(h.teamDir(), member); err != nil {
+// keepSaved keeps what an earlier session of the member saved, on this host or on one that died.
+func (h *Host) keepSaved(ctx context.Context, member string, as sender) error {
+	w, there, err := ReadSaved(h.teamDir(), member)
+	if err != nil {
 		h.Log("what was saved for " + member + " cannot be read and is passed over: " + err.Error())
+	}
+	if err != nil || !there {
 		return nil
 	}
-	return KeepSaved(ctx, h.Desk, h.teamDir(), member)
+	return w.keep(ctx, as, h.Desk, h.teamDir())
 }
