@@ -217,7 +217,7 @@ func (h *host) reconcile(t *thread) (next time.Duration, err error) {
 			}
 		case !slices.Contains(wanted, s.member):
 			s.stop(stopDetach, "nothing is to run now")
-		case m.Status == team.Active:
+		default:
 			s.remind()
 		}
 	}
@@ -278,13 +278,21 @@ func (h *host) takeOver(t *thread, m team.Member) error {
 		}
 		t.step()
 	}
-	if err := h.keepBefore(t, m); err != nil {
-		if h.of.w.bug("keep-fails") {
-			return nil
+	if m.Shutdown.Request != "" || h.of.w.bug("kept-by-all") || h.of.w.bug("keep-fails") {
+		if err := h.keepSavedOf(t, m.Name, team.User, 0); err != nil {
+			if h.of.w.bug("keep-fails") {
+				return nil
+			}
+			return err
 		}
+	}
+	if err := h.report(t, &team.AttachMember{Member: m.Name, From: m.Host}, 0); err != nil {
 		return err
 	}
-	return h.report(t, &team.AttachMember{Member: m.Name, From: m.Host}, 0)
+	if m.Shutdown.Request != "" { // it ended with that
+		return h.keepSavedOf(t, m.Name, team.User, 0)
+	}
+	return h.keepBefore(t, m)
 }
 
 // detach gives the lease of a member without a session back.
@@ -300,7 +308,7 @@ func (h *host) keepBefore(t *thread, m team.Member) error {
 	if h.of.w.bug("save-left") {
 		return nil
 	}
-	return h.keepSavedOf(t, m.Name)
+	return h.keepSavedOf(t, m.Name, team.Host(h.id()), 0)
 }
 
 // report sends a command as the host. A refusal is no failure of the host: the state moved on, and the next look shows where to.

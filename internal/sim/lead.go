@@ -176,7 +176,7 @@ func (l *leading) keepSaved(t *thread) bool {
 		}
 	}
 	for _, member := range sortedKeys(l.of.w.saved) {
-		if l.keepSavedOf(t, member) != nil {
+		if l.keepSavedOf(t, member, team.User, 0) != nil {
 			return false
 		}
 	}
@@ -184,29 +184,34 @@ func (l *leading) keepSaved(t *thread) bool {
 }
 
 // keepSavedOf keeps with its task what the member saved.
-func (o *office) keepSavedOf(t *thread, member string) error {
+func (o *office) keepSavedOf(t *thread, member, actor string, lease int64) error {
 	f, there := o.of.w.saved[member]
 	if !there {
 		return nil
 	}
 	t.step()
-	if err := o.recordSaved(t, member, f); err != nil {
-		return err
-	}
-	o.of.w.forgetSaved(member, f)
-	return nil
-}
-
-// recordSaved records it by the user's order. Its error says that nobody knows whether it is recorded.
-func (o *office) recordSaved(t *thread, member string, f savedWork) error {
-	if f.Task == "" {
-		return nil
-	}
-	_, err := o.do(t, team.Command{Actor: team.User, Body: &team.SaveWork{Task: f.Task, Saved: f.saved(member)}})
-	if code := team.CodeOf(err); code == team.Conflict || code == team.NotFound {
-		return nil
+	done, err := o.recordSaved(t, member, f, actor, lease)
+	if done && err == nil {
+		o.of.w.forgetSaved(member, f)
 	}
 	return err
+}
+
+// recordSaved records it. It reports whether nothing of it is needed any more; its error says that nobody knows whether it is recorded.
+func (o *office) recordSaved(t *thread, member string, f savedWork, actor string, lease int64) (done bool, err error) {
+	if f.Task == "" {
+		return true, nil
+	}
+	_, err = o.do(t, team.Command{Actor: actor, Lease: lease, Body: &team.SaveWork{Task: f.Task, Saved: f.saved(member)}})
+	switch team.CodeOf(err) {
+	case team.Conflict:
+		var task team.Task
+		o.view(func(s *team.State) { task, _ = s.Task(f.Task) })
+		return task.Status == team.Completed, nil
+	case team.NotFound:
+		return true, nil
+	}
+	return err == nil, err
 }
 
 // hold gives signs of life until another session leads, or the team has ended.

@@ -84,7 +84,7 @@ func (p *person) reassign(t *thread, m Move) {
 		return
 	}
 	looked := w.now
-	if p.keepSavedOf(t, task.Owner) != nil {
+	if p.keepSavedOf(t, task.Owner, team.User, 0) != nil {
 		return
 	}
 	w.logf("task %s is taken from %s, for %s", task.ID, task.Owner, to)

@@ -52,7 +52,7 @@ func (s *seat) save(t *thread) (savedWork, bool) {
 	t.step() // the patch is made
 	f.Done = w.edited[s.member]
 	if before, there := w.saved[s.member]; there && before.Task != f.Task && !w.bug("other-overwritten") {
-		if s.host.recordSaved(t, s.member, before) != nil {
+		if _, err := s.host.recordSaved(t, s.member, before, team.Host(s.host.id()), s.lease); err != nil || !s.leased() {
 			return f, false
 		}
 	}
@@ -101,6 +101,15 @@ func (s *seat) keep(t *thread, f savedWork) bool {
 		s.host.of.w.forgetSaved(s.member, f)
 	}
 	return kept
+}
+
+// leased reports whether the member is still this host's, as far as it knows.
+func (s *seat) leased() (leased bool) {
+	s.host.view(func(st *team.State) {
+		m, _ := st.Member(s.member)
+		leased = m.Host == s.host.id() && m.Lease == s.lease
+	})
+	return leased
 }
 
 // lets reports whether the task is not the member's any more, though the member still is this host's.

@@ -110,7 +110,7 @@ func (s *seat) run(t *thread, m team.Member) {
 	} else if s.how != stopQuietly {
 		kept = s.keepLast(t)
 	}
-	if body := s.epitaph(); body != nil && (kept || s.host.of.w.bug("gone-bare")) {
+	if body := s.epitaph(); body != nil && kept {
 		if err := s.host.report(t, body, s.lease); err != nil {
 			s.host.of.w.logf("not recorded that %s ended: %v", s.member, err)
 		}
@@ -175,9 +175,6 @@ func (s *seat) follow(t *thread) {
 			s.begin(t, u)
 		case uReceived:
 			delete(s.handed, u.prompt)
-			if !s.worker { // a turn begins with it, or is under way
-				s.ended = false
-			}
 			s.received(t, s.carried(u.prompt))
 		case uTurnStarted:
 			s.ended = false
@@ -379,6 +376,7 @@ func (s *seat) claim(t *thread, p *prompt) {
 	if err == nil && r.Record != nil {
 		s.host.followTrace(t, r.Record)
 		p.tasks = s.held()
+		s.know(p.tasks)
 	}
 }
 
@@ -388,7 +386,7 @@ func (s *seat) endTurn(t *thread, u update) {
 	if !s.worker {
 		s.know(s.held())
 	}
-	s.ended = u.trouble == "" || s.worker
+	s.ended = true
 	if len(s.handed) == 0 { // else the session may be in its next turn, whose tools carry mail too
 		clear(s.unclear)
 	}
@@ -443,7 +441,7 @@ func (s *seat) remind() {
 	}
 	var held []team.Task
 	s.host.view(func(st *team.State) {
-		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation && m.Shutdown.Request == "" && m.Plan.State != "submitted" {
+		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation && m.RetryAt == 0 && m.Shutdown.Request == "" && m.Plan.State != "submitted" {
 			held = st.Held(s.member)
 		}
 	})
