@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +18,7 @@ import (
 	"cadre/internal/sanitize"
 	"cadre/internal/show"
 	"cadre/internal/team"
+	"cadre/internal/transfer"
 )
 
 // checkpointTime bounds a checkpoint that is asked for by hand.
@@ -100,10 +100,11 @@ func leftOf(made checkpoint.Checkpoint) []checkpoint.Left {
 // restoring says where a team is restored from, and what of it is given anew.
 type restoring struct {
 	dir    string // in the repository; "" for where the command was called
+	at     string // ref of the checkpoint, where there are two histories
 	checks []string
 }
 
-// restore founds a team whose folder was lost anew, from its last checkpoint.
+// restore founds a team whose folder was lost anew, from its last checkpoint, with its work.
 func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpoint.Restored, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpo
 			return nil, err
 		}
 		if !damaged {
-			return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is there, in %s, and newer than any checkpoint; go on with it: cadre resume %s", name, folder, name)}
+			return nil, a.isHere(ctx, name, folder)
 		}
 	} else if team.CodeOf(err) != team.NotFound {
 		return nil, err
@@ -127,63 +128,35 @@ func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpo
 	if err != nil {
 		return nil, err
 	}
-	procs, err := proc.Open("")
-	if err != nil {
-		return nil, err
+	o := transfer.Options{Home: a.home, Team: name, Dir: project, Named: how.dir != "", At: how.at, Checks: given, Log: a.note}
+	if damaged {
+		o.Clear(func(ctx context.Context) error { return a.setAside(ctx, name) })
 	}
-	defer procs.Close(context.WithoutCancel(ctx))
-	store := func(dir string) (*checkpoint.Store, error) {
-		return checkpoint.Open(ctx, procs, dir, name, filepath.Join(a.home.Root, "teams", name))
-	}
-	named, err := store(project)
-	if err != nil {
-		return nil, err
-	}
-	if named.Notice() != "" {
+	found, err := transfer.Adopt(ctx, o)
+	if errors.Is(err, transfer.ErrNoRepository) {
 		return nil, usage{fmt.Errorf("%s is in no git repository, so there are no checkpoints of team %s to restore it from; --dir names the repository", project, name)}
 	}
-	found, err := named.Restore(ctx)
-	if damage := (*checkpoint.DamageError)(nil); errors.Is(err, checkpoint.ErrNone) || errors.As(err, &damage) {
-		return nil, usage{err}
-	}
 	if err != nil {
-		return nil, err
+		return nil, a.moving(err, name, "cadre resume "+name)
 	}
-	for _, lost := range found.Checks {
-		if !slices.ContainsFunc(given, func(c team.Check) bool { return c.Name == lost }) {
-			return nil, usage{fmt.Errorf("the command of the check %q was redacted in the checkpoint, and nothing may be committed without it; give it anew: cadre resume %s --from-git --check '%s: COMMAND'", lost, name, lost)}
-		}
+	a.noteArrived(name, found)
+	if a.json {
+		return found.Restored, nil
 	}
-	// It works on where it did, if that is in the repository that was named.
-	where := project
-	if old := found.State.Team().Dir; how.dir == "" || below(project, old) {
-		if there, err := store(old); err == nil && there.Place() == named.Place() {
-			where = ""
-		}
-	}
-	if damaged {
-		if err := a.setAside(ctx, name); err != nil {
-			return nil, err
-		}
-	}
-	if err := a.home.Create(name, []team.Command{found.Command(desk.NewID(), desk.Now(), where, given...)}); err != nil {
-		return nil, err
-	}
-	for _, lost := range found.Redacted {
-		a.note(lost)
-	}
-	d, folder, err := a.open(ctx, name, true)
+	return found.Restored, said("team %s is restored from %s: %d records, made %s; it works in %s", name, found.Place, found.Seq, show.Ago(desk.Now(), found.At), found.Dir)(a.out.Writer)
+}
+
+// isHere is the refusal to restore a team that is here. Where another machine has continued it, that is said.
+func (a *app) isHere(ctx context.Context, name, folder string) error {
+	d, _, err := a.open(ctx, name, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer d.Close()
-	if _, err := coord.Checkpoint(ctx, d, folder); err != nil { // so that the history that was lost cannot go on beside this one
-		return nil, err
+	if err := transfer.Here(ctx, d, folder, false); err != nil {
+		return a.moving(err, name, "cadre resume "+name)
 	}
-	if a.json {
-		return found, nil
-	}
-	return found, said("team %s is restored from %s: %d records, made %s; it works in %s", name, found.Place, found.Seq, show.Ago(desk.Now(), found.At), d.Team().Dir)(a.out.Writer)
+	return &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is there, in %s, and newer than any checkpoint; go on with it: cadre resume %s", name, folder, name)}
 }
 
 // damaged reports whether the team's folder is there and its history cannot be read.
@@ -213,17 +186,4 @@ func (a *app) setAside(ctx context.Context, name string) error {
 		a.note("the damaged team is kept in " + aside)
 	}
 	return err
-}
-
-// below reports whether the directory is in the folder, or is it; links are followed.
-func below(folder, dir string) bool {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return false
-	}
-	if folder, err = filepath.EvalSymlinks(folder); err != nil {
-		return false
-	}
-	rel, err := filepath.Rel(folder, real)
-	return err == nil && filepath.IsLocal(rel)
 }

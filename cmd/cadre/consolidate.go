@@ -17,11 +17,13 @@ import (
 	"cadre/internal/sanitize"
 	"cadre/internal/show"
 	"cadre/internal/team"
+	"cadre/internal/transfer"
 )
 
 func (a *app) consolidateCommand() *cobra.Command {
 	var o consolidate.Options
-	var rollBack bool
+	var rollBack, push bool
+	var to transfer.PushOptions
 	c := a.onTeam(0, &cobra.Command{
 		Use: "consolidate [TEAM]", Short: "Check what a team did, commit it, and complete the team",
 		Long: `Bring a team to its end when everybody is done: members with worktrees of their own end, what they did on their branches is put into the work tree, the checks of
@@ -47,7 +49,7 @@ unfinished, and has a team go on that was only marked for its end (cadre shutdow
 Exit status 0: the team is complete. 1: not now: somebody works, a check failed, a file is in the way. 2: it will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		o.Actor = a.actor
-		for _, flag := range []string{"message", "include", "only", "no-commit", "clean", "with-check-changes"} {
+		for _, flag := range []string{"message", "include", "only", "no-commit", "clean", "with-check-changes", "without"} {
 			o.Anew = o.Anew || c.Flags().Changed(flag)
 		}
 		if rollBack {
@@ -56,8 +58,16 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 			}
 			return a.rollBack(c.Context(), name, o)
 		}
-		return a.consolidate(c.Context(), name, o)
+		if err := a.consolidate(c.Context(), name, o); err != nil || !push {
+			return err
+		}
+		to.Home, to.Team, to.Log = a.home, name, a.note
+		return a.pushConsolidated(c.Context(), to)
 	})
+	c.Flags().BoolVar(&push, "push", false, "push the commit and the team's branch, cadre/TEAM, when the team is complete")
+	c.Flags().StringVar(&to.Remote, "remote", "", "with --push, name of the remote; the one that git pushes to by default")
+	c.Flags().BoolVar(&to.Yes, "yes", false, "with --push, agree to the first push to this remote")
+	c.Flags().StringArrayVar(&o.Without, "without", nil, "task whose work is missing since the team was restored: the team is completed without it; may be repeated")
 	c.Flags().StringVarP(&o.Message, "message", "m", "", "first lines of the commit's message; by default made from the goal")
 	c.Flags().StringArrayVar(&o.Include, "include", nil, "file or folder that is committed although you had changes there before the team; may be repeated")
 	c.Flags().StringArrayVar(&o.Only, "only", nil, "file or folder that is committed, and nothing else of the work tree; may be repeated")

@@ -24,10 +24,12 @@ import (
 	"cadre/internal/show"
 	"cadre/internal/team"
 	"cadre/internal/teamfile"
+	"cadre/internal/transfer"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
-	var takeOver, fromGit bool
+	var fromGit bool
+	var how resumption
 	var from restoring
 	c := &cobra.Command{
 		Use: "resume [TEAM]", Short: "Go on with a team whose processes are gone",
@@ -44,7 +46,11 @@ it is now: the team is told, and its worktrees are joined with the repository ag
   mv ~/old ~/new && cadre resume TEAM --dir ~/new
 
 A team whose folder was lost, or is damaged, is brought back from its checkpoints with --from-git: those on the branch cadre/TEAM of the
-repository that you are in. A damaged folder is kept aside.`,
+repository that you are in, or of its remotes as they were fetched last. Its work comes with it, and what of that is missing is listed first. A damaged
+folder is kept aside.
+
+A team that continued on another machine, so far as the repository knows, is not started: two histories of one team never both run without you having said so. --ours continues
+the one that is here, --at that of a branch, cadre pull that of a remote. A team that this machine let go of is continued with --take-back.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			var restored *checkpoint.Restored
 			if fromGit {
@@ -66,13 +72,17 @@ repository that you are in. A damaged folder is kept aside.`,
 					return err
 				}
 			}
-			return a.resume(c.Context(), name, resumption{to, takeOver, restored})
+			how.dir, how.restored = to, restored
+			return a.resume(c.Context(), name, how)
 		},
 	}
 	c.Flags().BoolVar(&fromGit, "from-git", false, "restore the team from its last checkpoint first: its folder was lost")
 	c.Flags().StringVar(&from.dir, "dir", "", "where the project is now that was moved; with --from-git, the repository with the checkpoints, by default the one that you are in")
 	c.Flags().StringArrayVar(&from.checks, "check", nil, "with --from-git, NAME: COMMAND for a check whose command was redacted; may be repeated")
-	c.Flags().BoolVar(&takeOver, "take-over", false, "take the lead from another session, also from one that lives")
+	c.Flags().StringVar(&from.at, "at", "", "with --from-git, the branch to continue from where there are two histories: cadre/TEAM or REMOTE/cadre/TEAM")
+	c.Flags().BoolVar(&how.takeOver, "take-over", false, "take the lead from another session, also from one that lives")
+	c.Flags().BoolVar(&how.ours, "ours", false, "of two histories continue the one that is here; the other one stays reachable from the branch")
+	c.Flags().BoolVar(&how.takeBack, "take-back", false, "continue a team here that this machine had let go of")
 	return c
 }
 
@@ -80,7 +90,80 @@ repository that you are in. A damaged folder is kept aside.`,
 type resumption struct {
 	dir      string               // where its project is now; "" for where it was
 	takeOver bool                 // also from a lead that lives
+	ours     bool                 // of two histories this one continues
+	takeBack bool                 // also where this machine had let go of it
 	restored *checkpoint.Restored // which it was just now; it has the last messages. nil for a team that was there
+}
+
+// settled makes sure that the team that is here is the one that counts, and looks whether work that was missing is there by now.
+func (a *app) settled(ctx context.Context, d *desk.Desk, dir string, how resumption) error {
+	t := d.Team()
+	if err := transfer.Here(ctx, d, dir, how.ours); err != nil {
+		return a.moving(err, t.Name, "cadre resume "+t.Name)
+	}
+	if t.CheckHere() != nil && how.takeBack {
+		if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.TakeBackTeam{}}); err != nil {
+			return err
+		}
+		a.note(fmt.Sprintf("team %s is taken back; where another machine continued it since, that is another history of the team", t.Name))
+	} else if err := t.CheckHere(); err != nil {
+		return err
+	}
+	return a.recheck(ctx, d)
+}
+
+// counts makes sure, before a team is run that is there already, that no other history of it counts.
+func (a *app) counts(ctx context.Context, name string) error {
+	if _, err := a.home.Folder(name); err != nil {
+		return nil // there is none, or the run says what is wrong with the name
+	}
+	d, dir, err := a.open(ctx, name, false)
+	if err != nil {
+		return nil // the run says why it cannot be opened
+	}
+	defer d.Close()
+	t := d.Team()
+	if over := t.Status == team.TeamComplete || t.Status == team.TeamAborted; over || t.CheckOurs() != nil {
+		return nil
+	}
+	return errors.Join(t.CheckHere(), a.onlyOne(ctx, d, dir))
+}
+
+// onlyOne refuses to run a team of which the repository has another history, or a later state.
+func (a *app) onlyOne(ctx context.Context, d *desk.Desk, dir string) error {
+	if err := transfer.Here(ctx, d, dir, false); err != nil {
+		name := d.Team().Name
+		return a.moving(err, name, "cadre resume "+name)
+	}
+	return nil
+}
+
+// recheck records which missing work is there by now, and tells what is not.
+func (a *app) recheck(ctx context.Context, d *desk.Desk) error {
+	var missing []team.Missing
+	d.View(func(s *team.State) { missing = s.Missing() })
+	if len(missing) == 0 {
+		return nil
+	}
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	found, err := transfer.Recheck(ctx, procs, d.Team(), missing)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportFound{Tasks: found}}); err != nil {
+			return err
+		}
+		d.View(func(s *team.State) { missing = s.Missing() })
+	}
+	for _, m := range missing {
+		a.note(fmt.Sprintf("missing of task %s: %s", m.Task, m.What))
+	}
+	return nil
 }
 
 // resume continues a team.
@@ -104,6 +187,12 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	}
 	if how.dir != "" {
 		if err := a.move(ctx, d, dir, how.dir); err != nil {
+			return err
+		}
+		t = d.Team()
+	}
+	if how.restored == nil {
+		if err := a.settled(ctx, d, dir, how); err != nil {
 			return err
 		}
 		t = d.Team()

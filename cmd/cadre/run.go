@@ -149,6 +149,9 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	if commits && a.consolidates(ctx, o) { // a run before this one came as far as that
 		return a.consolidate(ctx, o.File.Name, consolidate.Options{Actor: team.User})
 	}
+	if err := a.counts(ctx, o.File.Name); err != nil {
+		return err
+	}
 	p := &progress{app: a, live: !a.json && a.out.terminal()}
 	asker := newAsker(a, p)
 	o.Began, o.Log = p.began, p.note

@@ -281,7 +281,7 @@ func (a *app) hostCommand() *cobra.Command {
 		}
 		defer d.Close()
 		t := d.Team()
-		if err := errors.Join(t.CheckOurs(), workable(ctx, t)); err != nil {
+		if err := errors.Join(t.CheckOurs(), t.CheckHere(), workable(ctx, t), a.onlyOne(ctx, d, dir)); err != nil {
 			procs.Close(ctx)
 			return err
 		}

@@ -21,6 +21,8 @@ var commands = []Row{
 	{Name: "abort", Rule: User, Because: "it ends everybody's session"},
 	{Name: "cleanup", Rule: User, Because: "it removes the team with its history"},
 	{Name: "consolidate", Rule: User, Because: "it runs the checks and moves the user's HEAD"},
+	{Name: "push", Rule: User, Because: "it sends the team and its work to another machine"},
+	{Name: "pull", Rule: User, Because: "it decides which history of a team counts here"},
 	{Name: "checkpoint", Rule: User, Because: "it commits to the user's repository, and hosts make checkpoints by themselves"},
 	{Name: "trust", Rule: User, Because: "hooks that are trusted run with the user's rights"},
 

@@ -99,6 +99,8 @@ var rooms = []room{
 		"what waits for people in all teams is one list, and whoever shows it follows the teams in the same way"},
 	{"consolidate", []string{"briefing", "coord", "desk", "durable", "git", "proc", "regularfile", "sanitize", "show", "team", "worktree"},
 		"it takes the last steps of a team, with git and with the core's leave for each; who asked for that, and what is told to a person, is its caller's affair"},
+	{"transfer", []string{"checkpoint", "consolidate", "coord", "desk", "durable", "git", "home", "leader", "proc", "regularfile", "team"},
+		"it moves a team between machines by the branch of its checkpoints; what it tells a person, and what a person answers, is its caller's affair"},
 	{"observe", []string{"pattern", "team"},
 		"what is seen of a team is a function of the lines that were seen; where they come from, and who keeps what they say, is its caller's affair"},
 	{"feed", []string{"claudefs", "claudefs/native", "desk", "durable", "home", "journal", "observe", "proc", "regularfile", "team", "watch"},

@@ -44,8 +44,11 @@ func (b *branch) place() string { return "the branch " + b.name + " of " + b.rep
 
 func (b *branch) ref() string { return "refs/heads/" + b.name }
 
-func (b *branch) load(ctx context.Context) (*tip, error) {
-	found, err := b.objects(ctx, b.ref(), b.object(b.ref(), stateFile), b.object(b.ref(), logs[mailbox].file), b.object(b.ref(), logs[tasks].file))
+func (b *branch) load(ctx context.Context) (*tip, error) { return b.loadAt(ctx, b.ref()) }
+
+// loadAt returns the checkpoint that a ref names, or the one of a commit; nil where there is none.
+func (b *branch) loadAt(ctx context.Context, ref string) (*tip, error) {
+	found, err := b.objects(ctx, ref, b.object(ref, stateFile), b.object(ref, logs[mailbox].file), b.object(ref, logs[tasks].file))
 	if err != nil || found[0] == nil {
 		return nil, err
 	}
@@ -245,27 +248,6 @@ func (b *branch) obstacle(words string) string {
 		}
 	}
 	return words
-}
-
-// adopt makes the branch from the one that a remote had when it was fetched last.
-func (b *branch) adopt(ctx context.Context) error {
-	out, err := b.git.Run(ctx, nil, "for-each-ref", "--format=%(objectname) %(refname:short)", "refs/remotes/*/"+b.name)
-	if err != nil {
-		return err
-	}
-	var from, id string
-	for line := range strings.Lines(string(out)) {
-		one, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if id != "" && one != id {
-			return fmt.Errorf("%w: %s does not exist, and %s and %s differ; say which one counts: git branch %s %s", ErrNone, b.place(), from, name, b.name, from)
-		}
-		from, id = name, one
-	}
-	if id == "" {
-		return nil
-	}
-	_, err = b.git.Run(ctx, nil, "update-ref", "-m", "checkpoints from "+from, b.ref(), id, b.null)
-	return err
 }
 
 // collisions are what git says when somebody else writes at the same time, besides that a lock is held: the branch moved, a folder was just swept away.

@@ -49,6 +49,7 @@ type document struct {
 	Completed     string            `json:"completed_sha256,omitempty"` // of the file COMPLETED
 	Work          Work              `json:"work"`
 	Before        []Ended           `json:"histories_before,omitempty"` // of a team that was restored, the oldest first
+	Released      bool              `json:"released,omitempty"`         // the machine has let go of it
 	Logs          [2]logEnd         `json:"logs"`
 	Sheets        []sheet           `json:"restore_from"`
 }

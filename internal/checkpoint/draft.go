@@ -43,7 +43,8 @@ type draft struct {
 	prev   *image
 	team   team.Team
 	news   news
-	works  []string // commits of tasks that may have changed
+	done   []team.Work // of tasks that may have changed
+	works  []string    // the commits of these that are carried
 	readme readme
 	record []byte // COMPLETED, redacted
 }
@@ -154,7 +155,7 @@ func (d *draft) see(s *team.State, beside Beside) {
 	t := s.Team()
 	d.team, d.kept = t, team.Keep(s)
 	d.doc = document{Version: version, TeamID: t.ID, TeamName: t.Name, Sequence: s.Position(), History: t.Restored.ID, Created: t.CreatedAt, Updated: t.UpdatedAt,
-		LeadSession: t.LeadSession, Status: t.Status, Teammates: []teammate{}, MailboxSeq: s.MessageSeq(), Facts: map[string]string{}}
+		LeadSession: t.LeadSession, Status: t.Status, Teammates: []teammate{}, MailboxSeq: s.MessageSeq(), Facts: map[string]string{}, Released: t.Released != team.Released{}}
 	if beside.Completed != nil {
 		d.record = redactJSON(beside.Completed)
 		d.doc.Completed = fmt.Sprintf("%x", sha256.Sum256(d.record))
@@ -223,6 +224,9 @@ func (d *draft) seeTasks(s *team.State) (held map[string]string) {
 	var completed []team.Task
 	for _, id := range d.changed(s) {
 		task, _ := s.Task(id)
+		if w := task.Work; w != nil && w.Done && w.Commit != "" {
+			d.done = append(d.done, *w)
+		}
 		switch task.Status {
 		case team.Pending, team.InProgress:
 			continue

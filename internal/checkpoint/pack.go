@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -21,6 +22,7 @@ const (
 
 // packing is what this process knows of packs.
 type packing struct {
+	every   int // checkpoints; 0 for packEvery
 	counted bool
 	since   int // checkpoints that are not in a pack
 }
@@ -38,11 +40,11 @@ func (b *branch) pack(ctx context.Context, tip string) {
 		if len(packs) > 0 {
 			since = packs[len(packs)-1].tip
 		}
-		b.packed = packing{counted: true, since: b.between(ctx, since, tip)}
+		b.packed.counted, b.packed.since = true, b.between(ctx, since, tip)
 	} else {
 		b.packed.since++
 	}
-	if b.packed.since < packEvery {
+	if b.packed.since < cmp.Or(b.packed.every, packEvery) {
 		return
 	}
 	b.packed.since = 0

@@ -30,18 +30,41 @@ func (r *Restored) Command(id string, at team.Time, dir string, checks ...team.C
 	return team.Command{ID: id, Actor: team.User, At: at, Body: &team.RestoreTeam{From: r.State, Dir: dir, Checks: checks}}
 }
 
-// Restore reads the newest checkpoint whole. What is damaged, or no checkpoint of this team, is refused with a [*DamageError], and
-// none at all with [ErrNone]. A branch that only a remote of the repository has becomes one of its own.
+// Restore reads the newest checkpoint whole, of all that the repository has: on the team's branch, and where remotes had it when they were fetched last. What is
+// damaged, or no checkpoint of this team, is refused with a [*DamageError], none at all with [ErrNone], and two histories with a [*ForkError].
 func (s *Store) Restore(ctx context.Context) (*Restored, error) {
-	at, err := s.shelf.load(ctx)
-	if b, ok := s.shelf.(*branch); ok && err == nil && at == nil {
-		if err = b.adopt(ctx); err == nil {
-			at, err = b.load(ctx)
+	if _, ok := s.shelf.(*branch); !ok {
+		at, err := s.shelf.load(ctx)
+		if err != nil {
+			return nil, err
 		}
+		return s.restore(ctx, at)
 	}
+	found, err := s.Found(ctx)
 	if err != nil {
 		return nil, err
 	}
+	newest, err := s.Newest(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	return s.RestoreAt(ctx, newest.Commit)
+}
+
+// RestoreAt reads the checkpoint that is that commit.
+func (s *Store) RestoreAt(ctx context.Context, commit string) (*Restored, error) {
+	b, ok := s.shelf.(*branch)
+	if !ok {
+		return nil, s.none()
+	}
+	at, err := b.loadAt(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	return s.restore(ctx, at)
+}
+
+func (s *Store) restore(ctx context.Context, at *tip) (*Restored, error) {
 	if at == nil {
 		return nil, s.none()
 	}

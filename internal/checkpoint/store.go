@@ -243,6 +243,9 @@ func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkp
 			return Checkpoint{}, err
 		}
 		d.carry(w)
+		if d.works, err = b.works(ctx, d.team.Base, &w, d.done); err != nil {
+			return Checkpoint{}, err
+		}
 	}
 	if prev != nil && prev.doc.Sequence == d.doc.Sequence && prev.doc.History == d.doc.History && prev.doc.Completed == d.doc.Completed && prev.doc.Work.same(&d.doc.Work) {
 		return s.describe(on), nil

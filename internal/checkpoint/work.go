@@ -166,3 +166,88 @@ func (b *branch) below(path string, folders []string) bool {
 		return err == nil && filepath.IsLocal(rel)
 	})
 }
+
+// works returns the commits of tasks that no branch leads to. A snapshot of the shared directory is left out where it has something that is not carried: the rest
+// of it is in the commit of the directory.
+func (b *branch) works(ctx context.Context, base team.Base, w *Work, done []team.Work) ([]string, error) {
+	var candidates []string
+	snapshot := map[string]bool{}
+	for _, one := range done {
+		for _, commit := range []string{one.Base, one.Commit} {
+			if commit != "" && !slices.Contains(candidates, commit) {
+				candidates = append(candidates, commit)
+				snapshot[commit] = one.Branch == ""
+			}
+		}
+	}
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	out, err := b.git.Run(ctx, []byte(strings.Join(candidates, "\n")+"\n"), "cat-file", "--batch-check=%(objecttype)")
+	if err != nil {
+		return nil, err
+	}
+	var there []string
+	for i, kind := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		if i >= len(candidates) || kind != "commit" {
+			continue
+		}
+		if snapshot[candidates[i]] {
+			safe, err := b.safe(ctx, base, w, candidates[i])
+			if err != nil {
+				return nil, err
+			}
+			if !safe {
+				continue
+			}
+		}
+		there = append(there, candidates[i])
+	}
+	if len(there) == 0 || len(there) > mostCompared {
+		return there, nil
+	}
+	tops, err := b.git.Text(ctx, slices.Concat([]string{"merge-base", "--independent"}, there, w.commits())...)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(there, func(id string) bool {
+		return !slices.Contains(strings.Fields(tops), id) || slices.Contains(w.commits(), id)
+	}), nil
+}
+
+// mostCompared is how many commits are compared with each other, to find those that lead to none of the others.
+const mostCompared = 200
+
+// safe reports whether nothing in the snapshot would not be carried: what was not committed is looked at as that of the directory is.
+func (b *branch) safe(ctx context.Context, base team.Base, w *Work, commit string) (bool, error) {
+	args := []string{"rev-list", "--objects", commit}
+	if w.Head != "" {
+		args = append(args, "^"+w.Head)
+	}
+	out, err := b.git.Run(ctx, nil, args...)
+	if err != nil {
+		return false, err
+	}
+	var ids []string
+	for line := range strings.Lines(string(out)) {
+		id, path, named := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if !named || path == "" || covers(w.Include, path) {
+			continue
+		}
+		if slices.ContainsFunc(base.Dirty, func(f team.Fact) bool { return f.Path == path }) {
+			return false, nil
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		return true, nil
+	}
+	why, err := b.suspects(ctx, ids)
+	return len(why) == 0, err
+}
+
+// SamePlace reports whether the work was done in the repository of this store, and not in another clone.
+func (s *Store) SamePlace(w Work) bool {
+	b, ok := s.shelf.(*branch)
+	return ok && w.Machine == machine() && w.Place != "" && w.Place == place(b.repo)
+}

@@ -27,8 +27,9 @@ type Options struct {
 	Include  []string // paths from the top of the work tree; see [team.Consolidation]
 	Only     []string
 	NoCommit bool
-	Clean    bool // the checks run in a clean checkout of what is to be committed
-	Changes  bool // files that the checks write are committed with the work
+	Clean    bool     // the checks run in a clean checkout of what is to be committed
+	Changes  bool     // files that the checks write are committed with the work
+	Without  []string // tasks whose missing work the team is completed without
 	// Anew gives up an attempt that is under way, and begins another one with these options; else that one is gone on with, with its own.
 	Anew bool
 	// Beside names the other teams for which [Beside] holds. Where there are any, only paths that were named are committed; nil for none.
@@ -320,7 +321,7 @@ func (w *work) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.do(ctx, &team.Consolidate{Message: w.Message, Include: w.Include, Only: w.Only, NoCommit: w.NoCommit, Clean: w.Clean, Changes: w.Changes})
+	return w.do(ctx, &team.Consolidate{Message: w.Message, Include: w.Include, Only: w.Only, NoCommit: w.NoCommit, Clean: w.Clean, Changes: w.Changes, Without: w.Without})
 }
 
 // merge has what members did in worktrees of their own on their branches.
@@ -473,8 +474,12 @@ func (w *work) seal(ctx context.Context) (*Record, error) {
 	if err := worktree.Hide(ctx, w.procs, w.Desk.Team().Dir, coord.MergedDir(w.Dir)); err != nil { // nobody needs it any more
 		w.Log("the merged worktree stays where it is: " + err.Error())
 	}
-	w.save(ctx)
-	return seal(ctx, w.Desk, w.Dir)
+	w.save(ctx) // whoever is killed here has the end of the team in a checkpoint
+	r, err := seal(ctx, w.Desk, w.Dir)
+	if err == nil {
+		w.save(ctx) // with the record
+	}
+	return r, err
 }
 
 // failed gives the attempt up when it cannot be finished as things are. Whatever else went wrong, the same attempt is tried again.

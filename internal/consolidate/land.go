@@ -244,8 +244,13 @@ func (r *repository) path(name string) string { return filepath.Join(r.top, file
 
 // put makes these files be as the tree has them, one at a time: each is at every moment as it was, or as it is to be.
 func (w *work) put(ctx context.Context, tree string, changes []git.Change) error {
-	making := filepath.Join(w.repo.dir, "cadre-land-"+w.Desk.Team().ID) // most likely on the disk of the work tree
-	if err := os.RemoveAll(making); err != nil {                        // of one that was killed
+	return w.repo.put(ctx, tree, changes, w.scratch("land"), w.Desk.Team().ID, w.step)
+}
+
+// put does so with an index of our own. The mark is one that no other process uses in the repository.
+func (r *repository) put(ctx context.Context, tree string, changes []git.Change, index, mark string, step func(string)) error {
+	making := filepath.Join(r.dir, "cadre-land-"+mark) // most likely on the disk of the work tree
+	if err := os.RemoveAll(making); err != nil {       // of one that was killed
 		return err
 	}
 	var in bytes.Buffer
@@ -256,16 +261,16 @@ func (w *work) put(ctx context.Context, tree string, changes []git.Change) error
 			in.WriteString(c.Path + "\x00")
 			continue
 		}
-		if err := w.repo.remove(c.Path); err != nil {
+		if err := r.remove(c.Path); err != nil {
 			return err
 		}
-		w.step("removed")
+		step("removed")
 	}
 	if len(written) == 0 {
 		return nil
 	}
 	defer os.RemoveAll(making)
-	own := w.repo.with(w.scratch("land"))
+	own := r.with(index)
 	if err := forget(own.index); err != nil {
 		return err
 	}
@@ -276,10 +281,10 @@ func (w *work) put(ctx context.Context, tree string, changes []git.Change) error
 		return err
 	}
 	for _, name := range written {
-		if err := install(filepath.Join(making, filepath.FromSlash(name)), w.repo.path(name)); err != nil {
+		if err := install(filepath.Join(making, filepath.FromSlash(name)), r.path(name)); err != nil {
 			return err
 		}
-		w.step("written")
+		step("written")
 	}
 	return nil
 }

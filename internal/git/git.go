@@ -31,6 +31,9 @@ type Runner struct {
 	Env      []string      // "name=value", besides what every git has
 	Limit    time.Duration // of one command; 0 for [DefaultLimit]
 	Patience time.Duration // with another git that holds a lock; 0 for [DefaultPatience], less for none
+	// Remote says that the command speaks with a remote: the person's hooks run, as they do when the person calls git, and so does the person's way to get there.
+	// Nothing is asked at a terminal or in a window all the same.
+	Remote bool
 }
 
 // Installed says why git cannot be run; nil where it can.
@@ -115,7 +118,7 @@ func (r Runner) try(ctx context.Context, input []byte, args []string) ([]byte, e
 	defer cancel()
 	var out bytes.Buffer
 	var said proc.Capture
-	cmd := proc.Cmd{Args: r.command(args), Env: append(environment(os.Environ()), r.Env...), Input: input, Stdout: &out, Stderr: &said}
+	cmd := proc.Cmd{Args: r.command(args), Env: append(r.environment(os.Environ()), r.Env...), Input: input, Stdout: &out, Stderr: &said}
 	exit, err := r.Procs.Run(ctx, cmd, proc.Ladder{})
 	switch {
 	case err != nil:
@@ -137,6 +140,9 @@ func (r Runner) command(args []string) []string {
 		all = append(all, "-C", r.Dir)
 	}
 	for _, setting := range slices.Concat(settings, r.Settings) {
+		if r.Remote && setting == noHooks {
+			continue
+		}
 		all = append(all, "-c", setting)
 	}
 	return append(all, args...)

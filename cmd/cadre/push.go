@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/checkpoint"
+	"cadre/internal/desk"
+	"cadre/internal/sanitize"
+	"cadre/internal/show"
+	"cadre/internal/team"
+	"cadre/internal/transfer"
+)
+
+func (a *app) pushCommand() *cobra.Command {
+	var o transfer.PushOptions
+	var include []string
+	c := a.onTeam(0, &cobra.Command{
+		Use: "push [TEAM]", Short: "Push a team with its work to a remote",
+		Long: `Make a checkpoint of the team and push its branch, cadre/TEAM. The branch carries the team, the branches of its members and what it has changed in its
+directory and not committed. No other branch is pushed, and nothing is overwritten: where the remote has another history of the team, it is refused.
+
+The first push to a remote says what goes there and asks; without a terminal it needs --yes. Commits that hold files over 5 MB or likely secrets are
+refused until --include names the files. Your pre-push hooks run, as with git push.
+
+With --release this machine lets go of the team: its sessions end, and nothing changes in the team here until cadre resume TEAM --take-back. Another machine
+continues it: cadre pull TEAM, then cadre resume TEAM.
+
+Example:
+  cadre push demo --release
+
+Exit status 0: the remote has the team. 1: not now: the remote cannot be reached, or the team runs and cannot be let go of. 2: it will not work.`,
+	}, func(c *cobra.Command, name string, _ []string) error {
+		o.Home, o.Team, o.Log = a.home, name, a.note
+		t, err := a.glance(c.Context(), name)
+		if err != nil {
+			return err
+		}
+		if o.Include, err = fromTop(t, include); err != nil {
+			return err
+		}
+		stays()
+		return a.push(c.Context(), o)
+	})
+	c.Flags().StringVar(&o.Remote, "remote", "", "name of the remote; the one that git pushes to by default")
+	c.Flags().StringArrayVar(&include, "include", nil, "file or folder that goes along although it is ignored, large, or likely holds a secret; may be repeated")
+	c.Flags().BoolVar(&o.Release, "release", false, "let go of the team on this machine")
+	c.Flags().BoolVar(&o.Yes, "yes", false, "agree to the first push to this remote")
+	c.Flags().BoolVar(&o.Ours, "ours", false, "of two histories continue this one; the remote's stays reachable from the branch")
+	return c
+}
+
+// push pushes the team, and asks where the user has to agree to that.
+func (a *app) push(ctx context.Context, o transfer.PushOptions) error {
+	p, err := transfer.Push(ctx, o)
+	if first, ok := errors.AsType[*transfer.UnconfirmedError](err); ok {
+		a.note(first.Error())
+		if err := a.confirm(ctx, "Push it?", fmt.Sprintf("cadre push %s --yes", o.Team)); err != nil {
+			return err
+		}
+		o.Yes = true
+		p, err = transfer.Push(ctx, o)
+	}
+	if err != nil {
+		return a.moving(err, o.Team, fmt.Sprintf("cadre push %s --ours", o.Team))
+	}
+	a.noteLeft(p.Checkpoint)
+	value := map[string]any{"team": p.Team, "seq": p.Seq, "commit": p.Commit, "remote": p.Remote.Name, "url": p.Remote.URL, "pushed": p.New, "released": p.Released, "left": leftOf(p.Checkpoint)}
+	return a.print(value, func(w *sanitize.Writer) error {
+		what := fmt.Sprintf("team %s is on %s (%s): %s, commit %.12s", o.Team, p.Remote.Name, p.Remote.URL, plural(int(p.Seq), "record"), p.Commit)
+		if !p.New {
+			what = fmt.Sprintf("%s (%s) has everything of team %s already: %s, commit %.12s", p.Remote.Name, p.Remote.URL, o.Team, plural(int(p.Seq), "record"), p.Commit)
+		}
+		if p.Released {
+			what += fmt.Sprintf(". This machine has let go of it; another one continues it: cadre pull %s", o.Team)
+		}
+		return said("%s", what)(w)
+	})
+}
+
+func (a *app) pullCommand() *cobra.Command {
+	var o transfer.PullOptions
+	var dir string
+	var checks []string
+	c := &cobra.Command{
+		Use: "pull TEAM", Short: "Bring a team with its work from a remote", Args: exactly(1),
+		Long: `Fetch the branch cadre/TEAM from a remote and restore the team from it, with the branches of its members and what it had changed and not committed. No session is
+started: cadre resume TEAM continues it. It is called in a clone of the project.
+
+Work is put into the work tree only where nothing of yours is in the way. What is missing is listed task by task. A copy of the team that is here already is set
+aside when the remote has everything of it and more; where both have something, it is refused until you choose.
+
+Example:
+  cadre pull demo && cadre resume demo
+
+Exit status 0: the team is here. 1: not now: it runs here, or the remote cannot be reached. 2: it will not work.`,
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			o.Home, o.Team, o.Log, o.Named = a.home, args[0], a.note, c.Flags().Changed("dir")
+			if err := team.CheckName("team", o.Team); err != nil {
+				return err
+			}
+			if o.Dir, err = workDir(dir); err != nil {
+				return err
+			}
+			if o.Checks, err = checksOf(checks); err != nil {
+				return err
+			}
+			p, err := transfer.Pull(c.Context(), o)
+			if err != nil {
+				return a.moving(err, o.Team, fmt.Sprintf("cadre pull %s --theirs", o.Team))
+			}
+			if p.Arrived != nil {
+				a.noteArrived(o.Team, p.Arrived)
+			}
+			if p.Aside != "" {
+				a.note("the copy that was here is kept in " + p.Aside)
+			}
+			value := map[string]any{"remote": p.Remote.Name, "url": p.Remote.URL, "commit": p.There.Commit, "seq": p.There.Seq, "restored": p.Arrived != nil, "missing": missingOf(p.Arrived)}
+			return a.print(value, func(w *sanitize.Writer) error {
+				if p.Arrived == nil {
+					return said("nothing new: team %s here has everything that %s (%s) has", o.Team, p.Remote.Name, p.Remote.URL)(w)
+				}
+				return said("team %s is here, from %s (%s): %s, made %s; it works in %s. Resume with: cadre resume %s", o.Team, p.Remote.Name, p.Remote.URL, plural(int(p.Arrived.Seq), "record"),
+					show.Ago(desk.Now(), p.Arrived.At), p.Arrived.Dir, o.Team)(w)
+			})
+		},
+	}
+	c.Flags().StringVar(&o.Remote, "remote", "", "name of the remote; the one that git pushes to by default")
+	c.Flags().StringVar(&dir, "dir", ".", "a clone of the project")
+	c.Flags().BoolVar(&o.Theirs, "theirs", false, "of two histories continue the remote's; the one that is here stays reachable from the branch")
+	c.Flags().StringArrayVar(&checks, "check", nil, "NAME: COMMAND for a check whose command was redacted; may be repeated")
+	return c
+}
+
+func missingOf(a *transfer.Arrived) []team.Missing {
+	if a == nil || a.Missing == nil {
+		return []team.Missing{}
+	}
+	return a.Missing
+}
+
+// noteArrived tells what of a restored team is missing, before anything is started.
+func (a *app) noteArrived(name string, arrived *transfer.Arrived) {
+	for _, lost := range arrived.Redacted {
+		a.note(lost)
+	}
+	for _, m := range arrived.Missing {
+		a.note(fmt.Sprintf("missing of task %s: %s", m.Task, m.What))
+	}
+	if len(arrived.Missing) > 0 {
+		a.note(fmt.Sprintf("when it is there: cadre resume %s; the team can be completed without it: cadre consolidate %s --without TASK", name, name))
+	}
+}
+
+// moving adds to an error of a team that moves what to type next. mine is the command that continues what it was called for.
+func (a *app) moving(err error, name, mine string) error {
+	if fork, ok := errors.AsType[*checkpoint.ForkError](err); ok {
+		return usage{fmt.Errorf("%w. %s", err, choices(fork, name))}
+	}
+	if _, ok := errors.AsType[*transfer.MovedError](err); ok {
+		return usage{fmt.Errorf("%w. To take it over here: cadre pull %s; to continue this copy, and leave what was done elsewhere: cadre resume %s --ours", err, name, name)}
+	}
+	if suspects, ok := errors.AsType[*transfer.SuspectError](err); ok {
+		var flags []string
+		for i, s := range suspects.Suspects {
+			if i < 5 {
+				flags = append(flags, "--include "+s.Path)
+			}
+		}
+		return usage{fmt.Errorf("%w. A commit cannot be changed; when they are to go there: cadre push %s %s", err, name, strings.Join(flags, " "))}
+	}
+	if missing, ok := errors.AsType[*transfer.MissingCheck](err); ok {
+		verb := "resume " + name + " --from-git"
+		if strings.HasPrefix(mine, "cadre pull") {
+			verb = "pull " + name
+		}
+		return usage{fmt.Errorf("%w; give it anew: cadre %s --check '%s: COMMAND'", err, verb, missing.Name)}
+	}
+	if damage := (*checkpoint.DamageError)(nil); errors.Is(err, checkpoint.ErrNone) || errors.As(err, &damage) || errors.Is(err, checkpoint.ErrNoRemote) || errors.Is(err, transfer.ErrNoRepository) || checkpoint.Lasting(err) {
+		return usage{err}
+	}
+	return err
+}
+
+// choices says what to type for each of two histories.
+func choices(fork *checkpoint.ForkError, name string) string {
+	var all []string
+	here := false
+	for _, s := range fork.Sides {
+		here = here || s.Ref == ""
+	}
+	for _, s := range fork.Sides {
+		switch {
+		case s.Ref == "":
+			all = append(all, fmt.Sprintf("to continue the one that is here: cadre resume %s --ours, or cadre push %s --ours", name, name))
+		case here && strings.Contains(s.Ref, "/cadre/"):
+			remote, _, _ := strings.Cut(s.Ref, "/cadre/")
+			all = append(all, fmt.Sprintf("to continue that of %s: cadre pull %s --remote %s --theirs", remote, name, remote))
+		case here:
+			all = append(all, fmt.Sprintf("to continue that of %s: set the copy that is here aside (cadre cleanup %s), then cadre resume %s --from-git --at %s", s.Ref, name, name, s.Ref))
+		default:
+			all = append(all, fmt.Sprintf("to continue %s: cadre resume %s --from-git --at %s", s.Ref, name, s.Ref))
+		}
+	}
+	return "Choose: " + strings.Join(all, "; ") + ". What is left stays reachable from the branch"
+}
+
+// pushConsolidated pushes the commit of a team that is complete, and its last checkpoint, which carries the record.
+func (a *app) pushConsolidated(ctx context.Context, o transfer.PushOptions) error {
+	if err := a.push(ctx, o); err != nil {
+		return err
+	}
+	pushed, err := transfer.PushCommit(ctx, o)
+	if err != nil {
+		return err
+	}
+	if pushed.Commit != "" && !a.json {
+		return said("commit %.12s is on the branch %s of %s (%s)", pushed.Commit, pushed.Branch, pushed.Remote.Name, pushed.Remote.URL)(a.out.Writer)
+	}
+	return nil
+}

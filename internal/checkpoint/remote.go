@@ -1,0 +1,230 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cadre/internal/git"
+)
+
+// remoteTimeout bounds one conversation with a remote.
+const remoteTimeout = 5 * time.Minute
+
+// Remote is a repository that the project's repository knows by a name.
+type Remote struct {
+	Name string
+	URL  string // to push to, without a password
+	raw  string
+}
+
+// ErrNoRemote says that the repository has no such remote.
+var ErrNoRemote = errors.New("there is no such remote")
+
+// quietly are settings with which git does what it is told to, and no more.
+var quietly = []string{"push.followTags=false", "push.recurseSubmodules=no", "push.gpgSign=false", "fetch.recurseSubmodules=no", "fetch.writeCommitGraph=false", "fetch.prune=false", "maintenance.auto=false"}
+
+// way runs git where a person would, with the person's hooks and way to the remote.
+func (b *branch) way() git.Runner {
+	r := b.git
+	if b.top != "" {
+		r = b.files
+	}
+	r.Remote, r.Limit, r.Settings = true, remoteTimeout, slices.Concat(r.Settings, quietly)
+	r.Patience = 0
+	return r
+}
+
+// Remote returns the remote of that name; for "" the one that git would push to: remote.pushDefault, else origin, else the only one.
+func (s *Store) Remote(ctx context.Context, name string) (Remote, error) {
+	b, ok := s.shelf.(*branch)
+	if !ok {
+		return Remote{}, fmt.Errorf("%w: %s", ErrNoRemote, s.why)
+	}
+	out, err := b.git.Text(ctx, "remote")
+	if err != nil {
+		return Remote{}, err
+	}
+	names := strings.Fields(out)
+	if name == "" {
+		name, _ = b.git.Text(ctx, "config", "--get", "remote.pushDefault")
+	}
+	switch {
+	case name == "" && slices.Contains(names, "origin"):
+		name = "origin"
+	case name == "" && len(names) == 1:
+		name = names[0]
+	case name == "" && len(names) == 0:
+		return Remote{}, fmt.Errorf("%w: %s has none; add one: git remote add origin URL", ErrNoRemote, b.repo)
+	case name == "":
+		return Remote{}, fmt.Errorf("%w: say which of %s, with --remote", ErrNoRemote, strings.Join(names, ", "))
+	case !slices.Contains(names, name):
+		return Remote{}, fmt.Errorf("%w as %q in %s; there are: %s; to add one: git remote add NAME URL", ErrNoRemote, name, b.repo, strings.Join(names, ", "))
+	}
+	raw, err := b.git.Text(ctx, "remote", "get-url", "--push", name)
+	if err != nil {
+		return Remote{}, err
+	}
+	return Remote{name, withoutPassword(raw), raw}, nil
+}
+
+// Key tells the place that the remote leads to from all others, and says nothing of it.
+func (r Remote) Key() string { return digestOf(r.raw) }
+
+// withoutPassword is the URL of a remote without the user and password that it may name.
+func withoutPassword(raw string) string {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return raw
+	}
+	end := strings.IndexByte(rest+"/", '/')
+	return scheme + "://" + rest[strings.LastIndexByte(rest[:end], '@')+1:]
+}
+
+// Fetch asks the remote for the team's branch; ErrNone where it has none. It moves what this repository remembers of the remote's branch, and nothing else.
+func (s *Store) Fetch(ctx context.Context, r Remote) (Found, error) {
+	b := s.shelf.(*branch)
+	track := "refs/remotes/" + r.Name + "/" + b.name
+	_, err := b.way().Text(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", r.Name, "+"+b.ref()+":"+track)
+	if refused, ok := errors.AsType[*git.Refusal](err); ok && strings.Contains(refused.Words, "couldn't find remote ref") {
+		if _, err := b.git.Text(ctx, "update-ref", "-d", track); err != nil { // it was removed there
+			return Found{}, err
+		}
+		return Found{}, fmt.Errorf("%w of team %s: %s (%s) has no branch %s", ErrNone, s.team, r.Name, r.URL, b.name)
+	}
+	if err != nil {
+		return Found{}, err
+	}
+	found, err := s.Found(ctx)
+	if err != nil {
+		return Found{}, err
+	}
+	for _, f := range found {
+		if f.Ref == r.Name+"/"+b.name {
+			return f, nil
+		}
+	}
+	return Found{}, &DamageError{"the branch " + b.name + " of " + r.URL, "it holds no checkpoint of team " + s.team}
+}
+
+// ErrMoved says that somebody else has pushed meanwhile.
+var ErrMoved = errors.New("the remote has another checkpoint by now")
+
+// Push has the remote's branch name the commit, which has to follow what it names. Hooks of the person's run, as with any push.
+func (s *Store) Push(ctx context.Context, r Remote, commit string) error {
+	b := s.shelf.(*branch)
+	out, err := b.way().Run(ctx, nil, "push", "--porcelain", "--no-signed", r.Name, commit+":"+b.ref())
+	if err == nil {
+		return nil
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.HasPrefix(line, "!") && (strings.Contains(line, "fetch first") || strings.Contains(line, "non-fast-forward") || strings.Contains(line, "stale info") || strings.Contains(line, "cannot lock ref")) {
+			return fmt.Errorf("%w: %s", ErrMoved, r.Name)
+		}
+	}
+	return fmt.Errorf("push to %s: %w", r.Name, err)
+}
+
+// Outgoing is what a push would bring to a remote.
+type Outgoing struct {
+	Remote   Remote
+	Records  int64
+	Messages int64
+	Tasks    int
+	Branches []string // of members
+	Commits  int      // of members and of the person, that the remote has not
+	Files    int      // in them
+	Suspects []Left   // files in these commits that are large or likely hold a secret, and that nobody asked for
+	Unseen   int      // files that were not looked at, because there are so many
+}
+
+// leap is how far the numbers of messages are moved on when a team is restored.
+const leap = 1000
+
+// mostLooked is how many files of outgoing commits are looked at.
+const mostLooked = 20_000
+
+// Outgoing finds out what a push of the checkpoint would bring to the remote, as far as this repository knows what that has. What was committed before the team was
+// there is not looked at for secrets.
+func (s *Store) Outgoing(ctx context.Context, r Remote, commit, before string) (Outgoing, error) {
+	b := s.shelf.(*branch)
+	o := Outgoing{Remote: r}
+	at, err := b.loadAt(ctx, commit)
+	if err != nil || at == nil {
+		return o, err
+	}
+	doc := at.image.doc
+	o.Records, o.Messages, o.Tasks = doc.Sequence, doc.MailboxSeq-leap*int64(len(doc.Before)), doc.Queue.Count+len(doc.Queue.Pending)+len(doc.Queue.InProgress)
+	for _, t := range doc.Work.Branches {
+		o.Branches = append(o.Branches, t.Name)
+	}
+	not := []string{"--not", "--remotes=" + r.Name}
+	if before != "" {
+		if there, err := b.git.Holds(ctx, "cat-file", "-e", before+"^{commit}"); there && err == nil {
+			not = append(not, before)
+		}
+	}
+	line, err := b.git.Text(ctx, append([]string{"rev-list", "--objects", "--no-object-names", "--first-parent", commit}, not...)...)
+	if err != nil {
+		return o, err
+	}
+	ours := map[string]bool{}
+	for _, id := range strings.Fields(line) {
+		ours[id] = true
+	}
+	all, err := b.git.Run(ctx, nil, append([]string{"-c", "core.quotePath=false", "rev-list", "--objects", commit}, not...)...)
+	if err != nil {
+		return o, err
+	}
+	var ids []string
+	paths := map[string]string{}
+	for one := range strings.Lines(string(all)) {
+		id, path, named := strings.Cut(strings.TrimSuffix(one, "\n"), " ")
+		switch {
+		case ours[id]:
+		case !named:
+			o.Commits++
+		case path != "" && !covers(doc.Work.Include, path):
+			ids = append(ids, id)
+			paths[id] = path
+		}
+	}
+	kinds, err := b.git.Run(ctx, []byte(strings.Join(ids, "\n")+"\n"), "cat-file", "--batch-check=%(objecttype)")
+	if err != nil {
+		return o, err
+	}
+	var blobs []string
+	for i, kind := range strings.Fields(string(kinds)) {
+		if kind == "blob" && i < len(ids) {
+			blobs = append(blobs, ids[i])
+		}
+	}
+	if o.Files = len(blobs); o.Files > mostLooked {
+		o.Unseen, blobs = o.Files-mostLooked, blobs[:mostLooked]
+	}
+	if len(blobs) == 0 {
+		return o, nil
+	}
+	why, err := b.suspects(ctx, blobs)
+	for id, reason := range why {
+		o.Suspects = append(o.Suspects, Left{Path: strings.ToValidUTF8(paths[id], "\uFFFD"), Why: reason})
+	}
+	slices.SortFunc(o.Suspects, func(a, b Left) int { return strings.Compare(a.Path, b.Path) })
+	return o, err
+}
+
+// PushHead pushes the commit to the remote's branch of the name that is checked out, and returns that name.
+func (s *Store) PushHead(ctx context.Context, r Remote, commit string) (string, error) {
+	b := s.shelf.(*branch)
+	name, err := b.files.Text(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
+	if err != nil {
+		return "", fmt.Errorf("no branch is checked out in %s; push the commit yourself: git push %s %.12s:refs/heads/BRANCH", b.top, r.Name, commit)
+	}
+	if _, err = b.way().Run(ctx, nil, "push", "--porcelain", r.Name, commit+":refs/heads/"+name); err != nil {
+		return name, fmt.Errorf("the team is complete, and its commit %.12s is not on %s: %w", commit, r.Name, err)
+	}
+	return name, nil
+}

@@ -1,0 +1,101 @@
+package consolidate
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"cadre/internal/git"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// Return puts work back into a work tree that it was done in elsewhere.
+type Return struct {
+	Procs   *proc.Register
+	Dir     string // in the work tree
+	Scratch string // folder for an index of our own; nobody else uses it meanwhile
+	Mark    string // tells this use from all others in the repository: the id of the team
+
+	// From and To are commits without and with the work; From is "" for nothing.
+	From, To string
+
+	// Step is called between any two changes of the work tree, for tests; nil for nobody.
+	Step func(string)
+}
+
+// Put has the work tree hold what To has and From has not, but only where it is as From has it: nothing of the person's is in the way there. Killed anywhere, it may be
+// called again. It returns the paths that it changed or found as they should be, and those that something else is in the way of.
+func (r Return) Put(ctx context.Context) (there, blocked []git.Change, err error) {
+	repo, err := r.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	at, err := repo.whereabouts(ctx, r.index(), r.From, r.To)
+	if err != nil {
+		return nil, nil, err
+	}
+	var free []git.Change
+	for _, c := range at.here {
+		switch {
+		case c.Is == git.Submodule || c.Was == git.Submodule, c.Was == git.Nothing && repo.filled(c.Path, at.here):
+			blocked = append(blocked, c)
+		default:
+			free = append(free, c)
+		}
+	}
+	step := r.Step
+	if step == nil {
+		step = func(string) {}
+	}
+	if err := repo.put(ctx, r.To, free, r.index(), r.Mark, step); err != nil {
+		return nil, nil, err
+	}
+	return append(at.there, free...), append(blocked, at.elsewhere...), nil
+}
+
+// Lacks returns the paths that differ between From and To, and that the work tree has not as To has them.
+func (r Return) Lacks(ctx context.Context) ([]git.Change, error) {
+	repo, err := r.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at, err := repo.whereabouts(ctx, r.index(), r.From, r.To)
+	return append(at.here, at.elsewhere...), err
+}
+
+func (r Return) open(ctx context.Context) (*repository, error) {
+	repo, err := open(ctx, r.Procs, r.Dir)
+	if err == nil && repo.top == "" {
+		err = fmt.Errorf("%s is in no work tree of git", r.Dir)
+	}
+	return repo, err
+}
+
+func (r Return) index() string { return filepath.Join(r.Scratch, "index") }
+
+// Head is the commit that is checked out in the directory, and the top of its work tree; "" for none.
+func Head(ctx context.Context, procs *proc.Register, dir string) (commit, top string, err error) {
+	repo, err := open(ctx, procs, dir)
+	if err != nil || repo.top == "" {
+		return "", "", err
+	}
+	commit, err = repo.head(ctx)
+	return commit, repo.top, err
+}
+
+// Without is what the project was before the team, where part of the team's work is in the work tree already: the paths with that are the team's.
+func Without(base team.Base, work []git.Change) team.Base {
+	ours := map[string]bool{}
+	for _, c := range work {
+		ours[c.Path] = true
+	}
+	var dirty []team.Fact
+	for _, f := range base.Dirty {
+		if !ours[f.Path] {
+			dirty = append(dirty, f)
+		}
+	}
+	base.Dirty = dirty
+	return base
+}

@@ -1,0 +1,202 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"cadre/internal/checkpoint"
+	"cadre/internal/coord"
+	"cadre/internal/desk"
+	"cadre/internal/leader"
+	"cadre/internal/proc"
+	"cadre/internal/team"
+)
+
+// PullOptions say what is pulled from where.
+type PullOptions struct {
+	Options
+	Remote string // its name; "" for the one that git would push to
+	Theirs bool   // of two histories the remote's continues
+}
+
+// Pulled is what a pull found.
+type Pulled struct {
+	Remote  checkpoint.Remote
+	There   checkpoint.Found
+	Arrived *Arrived // nil where the team that is here has everything already
+	Aside   string   // where the copy is that was here before; "" for none
+}
+
+// Pull fetches the branch of the team and restores the team from it, where it has something that the team here has not. A team that runs here is left alone. Where there
+// are two histories the error is a [*checkpoint.ForkError].
+func Pull(ctx context.Context, o PullOptions) (*Pulled, error) {
+	procs, err := proc.Open("")
+	if err != nil {
+		return nil, err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	folder, err := o.Home.Folder(o.Team)
+	if team.CodeOf(err) == team.NotFound {
+		return o.first(ctx, procs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var pulled *Pulled
+	var replace bool
+	_, err = o.opened(ctx, func(d *desk.Desk, folder string) error {
+		var err error
+		pulled, replace, err = o.compare(ctx, procs, d, folder)
+		return err
+	})
+	if err != nil || !replace {
+		return pulled, err
+	}
+	o.clear = func(ctx context.Context) error {
+		lock, err := o.idle(folder)
+		if err != nil {
+			return err
+		}
+		defer lock.Unlock()
+		pulled.Aside, err = o.Home.SetAside(o.Team)
+		return err
+	}
+	o.At = pulled.There.Commit
+	pulled.Arrived, err = o.adopt(ctx, procs, pulled.There)
+	return pulled, err
+}
+
+// first pulls a team that is not here.
+func (o *PullOptions) first(ctx context.Context, procs *proc.Register) (*Pulled, error) {
+	store, remote, err := o.open(ctx, procs, o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pulled{Remote: remote}
+	if p.There, err = store.Fetch(ctx, remote); err != nil {
+		return nil, err
+	}
+	o.did("fetched")
+	found, err := store.Found(ctx)
+	if err != nil {
+		return nil, err
+	}
+	from := p.There
+	if !o.Theirs {
+		if from, err = store.Newest(ctx, found); err != nil {
+			return nil, err
+		}
+	}
+	p.Arrived, err = o.adopt(ctx, procs, from)
+	return p, err
+}
+
+// adopt restores the team from that checkpoint. The others are left where they are no part of it.
+func (o *PullOptions) adopt(ctx context.Context, procs *proc.Register, from checkpoint.Found) (*Arrived, error) {
+	o.At = ""
+	store, err := o.store(ctx, procs, o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if found, err := store.Found(ctx); err != nil {
+		return nil, err
+	} else if newest, err := store.Newest(ctx, found); err != nil || newest.Commit != from.Commit {
+		o.At = from.Commit
+	}
+	return Adopt(ctx, o.Options)
+}
+
+func (o *PullOptions) open(ctx context.Context, procs *proc.Register, dir string) (*checkpoint.Store, checkpoint.Remote, error) {
+	store, err := o.store(ctx, procs, dir)
+	if err != nil {
+		return nil, checkpoint.Remote{}, err
+	}
+	if store.Notice() != "" {
+		return nil, checkpoint.Remote{}, fmt.Errorf("%s: %w", dir, ErrNoRepository)
+	}
+	remote, err := store.Remote(ctx, o.Remote)
+	return store, remote, err
+}
+
+// idle makes sure that no process of the team runs here, and holds its lead.
+func (o *PullOptions) idle(folder string) (*leader.Lock, error) {
+	if coord.Hosted(filepath.Join(folder, "hosts")) {
+		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s runs here: a host runs its sessions. To let go of it: cadre push %s --release; to see who runs: cadre probe %s", o.Team, o.Team, o.Team)}
+	}
+	lock, err := leader.Claim(folder)
+	if errors.Is(err, proc.ErrHeld) {
+		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s runs here: a process leads it. End that first; cadre probe %s shows which", o.Team, o.Team)}
+	}
+	return lock, err
+}
+
+// compare finds out whether what the remote has takes the place of the team that is here.
+func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, d *desk.Desk, folder string) (*Pulled, bool, error) {
+	t := d.Team()
+	if err := t.CheckOurs(); err != nil {
+		return nil, false, err
+	}
+	lock, err := o.idle(folder)
+	if err != nil {
+		return nil, false, err
+	}
+	defer lock.Unlock()
+	if !o.Named {
+		o.Dir = t.Dir
+	}
+	store, remote, err := o.open(ctx, procs, o.Dir)
+	if err != nil {
+		return nil, false, err
+	}
+	p := &Pulled{Remote: remote}
+	if p.There, err = store.Fetch(ctx, remote); err != nil {
+		return nil, false, err
+	}
+	o.did("fetched")
+	found, err := store.Found(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	var relation checkpoint.Relation
+	var common int64
+	var ours checkpoint.Side
+	var history string
+	d.View(func(s *team.State) {
+		relation, common = p.There.Compare(s, found)
+		ours, history = side(s, common), t.Restored.ID
+	})
+	over := t.Status == team.TeamComplete || t.Status == team.TeamAborted
+	switch {
+	case relation == checkpoint.Behind:
+		return p, false, nil
+	case relation == checkpoint.Another && !over:
+		return nil, false, &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is %s, and the one of that name on %s is another team; remove this one first: cadre cleanup %s", o.Team, t.Status, remote.Name, o.Team)}
+	}
+	if relation == checkpoint.Forked && !o.Theirs {
+		for _, f := range found { // it was decided about, if our line has it
+			if f.Own && f.History == history {
+				if in, err := store.Leads(ctx, p.There.Commit, f.Commit); in || err != nil {
+					return p, false, err
+				}
+			}
+		}
+		return nil, false, &checkpoint.ForkError{Team: o.Team, Since: common, Sides: []checkpoint.Side{ours, p.There.Side(common)}}
+	}
+	// What members left in worktrees goes onto their branches, and into a last checkpoint of this copy.
+	if t.CheckHere() == nil && !over {
+		if err := coord.RecordWork(ctx, d, procs, folder, "", o.tell); err != nil {
+			return nil, false, err
+		}
+	}
+	if err := coord.KeepWork(ctx, folder, t.Dir, o.tell); err != nil {
+		return nil, false, err
+	}
+	o.did("kept")
+	if _, err := coord.Checkpoint(ctx, d, folder); err != nil && !errors.Is(err, checkpoint.ErrForked) && !errors.Is(err, checkpoint.ErrTaken) {
+		return nil, false, err
+	}
+	o.did("checkpoint")
+	return p, true, nil
+}
