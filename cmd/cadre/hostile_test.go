@@ -71,6 +71,8 @@ var drives = map[string][]drive{
 	"permit":       {shows("evil", "{evil}"), calls("evil", "{permission}", "--deny", "--reason", "{evil}")},
 	"plan":         {shows("evil", "{plan}"), shows("evil", "{plan}", "--json"), shows("evil", "{evil}"), calls("evil", "{plan}", "--reject", "{evil}")},
 	"probe":        {shows("evil"), shows("evil", "--json"), shows("ending"), shows("seen"), shows("broken")},
+	"pull":         {calls("evil"), shows("{evil}"), shows("evil", "--dir", "{evil}"), calls("evil", "--remote", "x")},
+	"push":         {calls("evil"), shows("{evil}"), calls("evil", "--remote", "x"), calls("aborted", "--release")},
 	"reassign":     {shows("evil", "1", "{evil}"), calls("evil", "1", "bob", "--force"), shows("evil", "{evil}", "bob"), shows("evil", "1", "bob", "--json", "--force")},
 	"resend":       {shows("evil", "{evil}"), shows("evil", "bob", "{evil}")},
 	"resume":       {{args: []string{"evil"}, shows: true, hosts: true}, shows("{evil}"), shows("{evil}", "--from-git"), shows("evil", "--from-git"), calls("aborted"), shows("broken")},

@@ -23,6 +23,8 @@ var entries = []Row{
 	{Name: "Manager.SendMessage", Rule: Acts},
 	{Name: "Manager.Broadcast", Rule: Acts},
 	{Name: "Manager.Cleanup", Rule: User, Because: "it removes the team with its history"},
+	{Name: "Manager.PushTeam", Rule: User, Because: "it sends the team and its work to another machine"},
+	{Name: "Manager.PullTeam", Rule: User, Because: "it decides which history of a team counts here"},
 	{Name: "Manager.Close", Rule: Reads},
 
 	{Name: "Team.ID", Rule: Reads},

@@ -345,7 +345,14 @@ func (b *branch) bring(ctx context.Context, s *Store, t Tip) (stays bool, err er
 		if has, err := s.Leads(ctx, t.Commit, now); has || err != nil {
 			return false, err
 		}
-		if follows, err := s.Leads(ctx, now, t.Commit); !follows || err != nil {
+		follows, err := s.Leads(ctx, now, t.Commit)
+		if err == nil && !follows { // what it has is part of a history that was left, and stays reachable from the team's branch
+			var line string
+			if line, err = b.git.Text(ctx, "for-each-ref", "--format=%(objectname)", b.ref()); err == nil {
+				follows, err = s.Leads(ctx, now, line)
+			}
+		}
+		if !follows || err != nil {
 			return true, err
 		}
 		if at, err := b.git.Text(ctx, "for-each-ref", "--format=%(worktreepath)", ref); at != "" || err != nil { // somebody works there

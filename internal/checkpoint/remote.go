@@ -96,7 +96,7 @@ func (s *Store) Fetch(ctx context.Context, r Remote) (Found, error) {
 		return Found{}, fmt.Errorf("%w of team %s: %s (%s) has no branch %s", ErrNone, s.team, r.Name, r.URL, b.name)
 	}
 	if err != nil {
-		return Found{}, err
+		return Found{}, r.harmless(err)
 	}
 	found, err := s.Found(ctx)
 	if err != nil {
@@ -125,7 +125,15 @@ func (s *Store) Push(ctx context.Context, r Remote, commit string) error {
 			return fmt.Errorf("%w: %s", ErrMoved, r.Name)
 		}
 	}
-	return fmt.Errorf("push to %s: %w", r.Name, err)
+	return fmt.Errorf("push to %s: %w", r.Name, r.harmless(err))
+}
+
+// harmless is an error of git without the password that the URL of the remote may have.
+func (r Remote) harmless(err error) error {
+	if refused, ok := errors.AsType[*git.Refusal](err); ok && r.raw != r.URL {
+		return &git.Refusal{Command: refused.Command, Status: refused.Status, Words: strings.ReplaceAll(refused.Words, r.raw, r.URL)}
+	}
+	return err
 }
 
 // Outgoing is what a push would bring to a remote.
@@ -224,7 +232,7 @@ func (s *Store) PushHead(ctx context.Context, r Remote, commit string) (string, 
 		return "", fmt.Errorf("no branch is checked out in %s; push the commit yourself: git push %s %.12s:refs/heads/BRANCH", b.top, r.Name, commit)
 	}
 	if _, err = b.way().Run(ctx, nil, "push", "--porcelain", r.Name, commit+":refs/heads/"+name); err != nil {
-		return name, fmt.Errorf("the team is complete, and its commit %.12s is not on %s: %w", commit, r.Name, err)
+		return name, fmt.Errorf("the team is complete, and its commit %.12s is not on %s: %w", commit, r.Name, r.harmless(err))
 	}
 	return name, nil
 }

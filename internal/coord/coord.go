@@ -341,7 +341,7 @@ func (h *Host) reconcile(ctx context.Context) (next time.Duration, live bool, er
 
 func ended(s *team.State) bool {
 	t := s.Team()
-	return !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted
+	return !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted || t.Released != (team.Released{})
 }
 
 // session sees to it that the member has a seat here, if its lease can be had.

@@ -159,6 +159,12 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 		o.log("%s did not let go of team %s: it may still run there. The last that was heard of it is of %s. What it does there from now on is another history of the team",
 			cmp.Or(from.Work.Machine, "the machine that had it"), o.Team, checkpoint.Date(from.Heard))
 	}
+	if o.clear != nil { // before its branches are moved: a copy that is continued after all has what it had
+		if err := o.clear(ctx); err != nil {
+			return nil, err
+		}
+		o.did("cleared")
+	}
 	if p.branches, err = store.Branches(ctx, r); err != nil {
 		return nil, err
 	}
@@ -170,12 +176,6 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 	o.did("files")
 	if a.Missing, err = p.missing(ctx); err != nil {
 		return nil, err
-	}
-	if o.clear != nil {
-		if err := o.clear(ctx); err != nil {
-			return nil, err
-		}
-		o.did("cleared")
 	}
 	where := a.Dir
 	if where == old.Dir {

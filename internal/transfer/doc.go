@@ -7,9 +7,9 @@
 //
 // # Steps
 //
-//	Adopt:  branches of members and of the team ─▶ work into the work tree ─▶ the team's folder, whole ─▶ a checkpoint of its own
+//	Adopt:  (a copy that is here, aside) ─▶ branches of members and of the team ─▶ work into the work tree ─▶ the team's folder, whole ─▶ a checkpoint of its own
 //	Push:   (let go of the team) ─▶ a checkpoint ─▶ fetch ─▶ look at what goes there ─▶ ask, once ─▶ push
-//	Pull:   fetch ─▶ compare ─▶ set the copy that is here aside ─▶ Adopt
+//	Pull:   fetch ─▶ compare ─▶ a last checkpoint of the copy that is here ─▶ Adopt
 //
 // # Guarantees
 //

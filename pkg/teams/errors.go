@@ -33,6 +33,7 @@ const (
 	Broken    Code = "broken"    // a session could not be started, or the lead's cannot go on
 	Damaged   Code = "damaged"   // the team's history cannot be read; cadre fsck looks at it and mends it
 	Newer     Code = "newer"     // it was written by a newer version of cadre
+	Forked    Code = "forked"    // the team has another history elsewhere; which one continues is for the user to say
 	Uncertain Code = "uncertain" // it may have happened: the disk failed after the change was written and before it was known to be durable
 )
 

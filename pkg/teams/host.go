@@ -60,6 +60,9 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 		return nil, err
 	}
 	t, err := m.teamOf(e)
+	if err == nil && m.opts.As == "" {
+		err = e.counts(ctx)
+	}
 	if err != nil {
 		err = errors.Join(err, e.desk.Close())
 		if e.procs != nil {

@@ -1,0 +1,536 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"cadre/internal/checkpoint"
+	"cadre/internal/desk"
+	"cadre/internal/team"
+)
+
+func (l *lab) must(err error) {
+	l.Helper()
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+// TestThereAndBack: a team goes to another machine and comes back, each time with all of its work, and no warning where it was let go of.
+func TestThereAndBack(t *testing.T) {
+	l := newLab(t)
+	from, to := l.laptop, l.desktop
+	for round := range 4 {
+		for _, member := range []string{"ann", "bob", "ann"} {
+			l.must(l.work(from, member))
+		}
+		_, err := from.push(t.Context(), PushOptions{Yes: true, Release: true})
+		l.must(err)
+		if err := l.work(from, "ann"); team.CodeOf(err) != team.Denied {
+			t.Errorf("after it was let go of: %v", err)
+		}
+		pulled, err := to.pull(t.Context(), PullOptions{})
+		l.must(err)
+		if to.warned() || pulled.Arrived == nil || len(pulled.Arrived.Missing) > 0 {
+			t.Errorf("round %d: %v, %+v", round, to.said, pulled.Arrived)
+		}
+		if completed, missing := l.whole(to); completed != 3*(round+1) || missing != 0 {
+			t.Errorf("round %d: %d are completed, %d missing", round, completed, missing)
+		}
+		from, to = to, from
+	}
+}
+
+// TestForks: two machines that both go on are told so by every command, and nothing of either is lost when the user has chosen.
+func TestForks(t *testing.T) {
+	for _, chosen := range []string{"theirs", "ours", "resume"} {
+		t.Run(chosen, func(t *testing.T) {
+			l := newLab(t)
+			l.must(l.work(l.laptop, "ann"))
+			_, err := l.laptop.push(t.Context(), PushOptions{Yes: true})
+			l.must(err)
+			_, err = l.desktop.pull(t.Context(), PullOptions{})
+			l.must(err)
+			if !l.desktop.warned() {
+				t.Errorf("it was not let go of, and it was said: %v", l.desktop.said)
+			}
+			l.must(l.work(l.desktop, "bob"))
+			_, err = l.desktop.push(t.Context(), PushOptions{Yes: true})
+			l.must(err)
+			l.must(l.work(l.laptop, "bob")) // it knows nothing of that
+			l.must(l.work(l.laptop, "ann"))
+
+			_, err = l.laptop.push(t.Context(), PushOptions{Yes: true})
+			fork, ok := errors.AsType[*checkpoint.ForkError](err)
+			if !ok || len(fork.Sides) != 2 || fork.Sides[0].Ref != "" || fork.Sides[1].Ref != "origin/cadre/demo" || fork.Sides[0].Records < 8 || fork.Sides[1].Records < 5 || fork.Since < 8 {
+				t.Fatalf("%v: %+v", err, fork)
+			}
+			if err := l.work(l.laptop, "ann"); !isFork(err) {
+				t.Errorf("it goes on: %v", err)
+			}
+			if _, err = l.laptop.pull(t.Context(), PullOptions{}); !isFork(err) {
+				t.Errorf("pull: %v", err)
+			}
+			left := l.git(l.laptop.dir, "rev-parse", "cadre/demo")
+			theirs := l.git(l.laptop.dir, "rev-parse", "origin/cadre/demo")
+			switch chosen {
+			case "theirs":
+				pulled, err := l.laptop.pull(t.Context(), PullOptions{Theirs: true})
+				l.must(err)
+				if pulled.Aside == "" {
+					t.Error("the copy that was here is nowhere")
+				}
+			case "ours":
+				_, err := l.laptop.push(t.Context(), PushOptions{Ours: true})
+				l.must(err)
+			case "resume":
+				l.on(l.laptop, func(d *desk.Desk, folder string) { l.must(Here(t.Context(), d, folder, true)) })
+				l.must(l.work(l.laptop, "ann"))
+			}
+			l.must(l.work(l.laptop, "ann"))
+			_, err = l.laptop.push(t.Context(), PushOptions{Yes: true})
+			l.must(err)
+			l.whole(l.laptop)
+			for _, commit := range []string{left, theirs} {
+				if out, err := l.try(l.laptop.dir, "", "merge-base", "--is-ancestor", commit, "origin/cadre/demo"); err != nil {
+					t.Errorf("commit %s is lost: %s", commit, out)
+				}
+			}
+			// The other machine is told, too.
+			if chosen == "theirs" {
+				l.must(l.work(l.desktop, "ann")) // nothing tells it yet
+			}
+			if _, err := l.desktop.push(t.Context(), PushOptions{}); !isFork(err) {
+				t.Errorf("the other one pushes: %v", err)
+			}
+			if err := l.work(l.desktop, "ann"); !isFork(err) {
+				t.Errorf("the other one goes on: %v", err)
+			}
+			_, err = l.desktop.pull(t.Context(), PullOptions{Theirs: true})
+			l.must(err)
+			l.must(l.work(l.desktop, "bob"))
+			l.whole(l.desktop)
+		})
+	}
+}
+
+// TestInTheWay: what is the person's stays, the task whose work it is in the way of is named, and the team cannot be completed until that is there.
+func TestInTheWay(t *testing.T) {
+	l := newLab(t)
+	l.must(l.work(l.laptop, "ann"))
+	l.must(l.work(l.laptop, "ann"))
+	_, err := l.laptop.push(t.Context(), PushOptions{Yes: true, Release: true})
+	l.must(err)
+	l.write(filepath.Join(l.desktop.dir, "ann-2.txt"), "of the person\n")
+	pulled, err := l.desktop.pull(t.Context(), PullOptions{})
+	l.must(err)
+	if m := pulled.Arrived.Missing; len(m) != 1 || m[0].Task != "2" || m[0].Path != "ann-2.txt" || !strings.Contains(m[0].What, "git show") {
+		t.Errorf("%+v", m)
+	}
+	if text, _ := os.ReadFile(filepath.Join(l.desktop.dir, "ann-2.txt")); string(text) != "of the person\n" {
+		t.Errorf("the person's file is %q", text)
+	}
+	l.whole(l.desktop)
+	l.on(l.desktop, func(d *desk.Desk, _ string) {
+		for _, name := range []string{"ann", "bob"} {
+			_, err := d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.ReportStopped{Member: name}})
+			l.must(err)
+		}
+		if _, err := d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.Consolidate{NoCommit: true}}); team.CodeOf(err) != team.NotReady || !strings.Contains(err.Error(), "--without 2") {
+			t.Errorf("it is completed without the work: %v", err)
+		}
+		var missing []team.Missing
+		d.View(func(s *team.State) { missing = s.Missing() })
+		procs := l.procs()
+		if found, err := Recheck(t.Context(), procs, d.Team(), missing); err != nil || len(found) > 0 {
+			t.Errorf("%v, %v", found, err)
+		}
+		l.write(filepath.Join(l.desktop.dir, "ann-2.txt"), l.git(l.desktop.dir, "show", missing[0].Commit+":ann-2.txt")+"\n")
+		found, err := Recheck(t.Context(), procs, d.Team(), missing)
+		if err != nil || fmt.Sprint(found) != "[2]" {
+			t.Errorf("%v, %v", found, err)
+		}
+		_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.ReportFound{Tasks: found}})
+		l.must(err)
+		_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.Consolidate{NoCommit: true}})
+		l.must(err)
+	})
+}
+
+// TestBranchInTheWay: a member's branch that has commits of its own stays as it is, and its tasks are named.
+func TestBranchInTheWay(t *testing.T) {
+	l := newLab(t)
+	l.must(l.work(l.laptop, "bob"))
+	_, err := l.laptop.push(t.Context(), PushOptions{Yes: true, Release: true})
+	l.must(err)
+	own := l.git(l.desktop.dir, "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "of the person")
+	l.git(l.desktop.dir, "update-ref", "refs/heads/cadre/demo@bob", own)
+	pulled, err := l.desktop.pull(t.Context(), PullOptions{})
+	l.must(err)
+	if m := pulled.Arrived.Missing; len(m) != 1 || m[0].Task != "1" || m[0].Branch != "cadre/demo@bob" || m[0].Commit == "" {
+		t.Errorf("%+v", m)
+	}
+	if now := l.git(l.desktop.dir, "rev-parse", "cadre/demo@bob"); now != own {
+		t.Errorf("the branch was moved to %s", now)
+	}
+	l.whole(l.desktop)
+}
+
+// TestAnotherCommitCheckedOut: where the clone is behind what the team worked on, that is named and nothing is overwritten.
+func TestAnotherCommitCheckedOut(t *testing.T) {
+	l := newLab(t)
+	l.write(filepath.Join(l.laptop.dir, "committed.txt"), "by ann\n")
+	l.must(l.work(l.laptop, "ann"))
+	l.on(l.laptop, func(d *desk.Desk, _ string) {
+		_, err := d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "commits"}})
+		l.must(err)
+		_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.ClaimTask{Task: "2", Member: "ann"}})
+		l.must(err)
+		base := l.git(l.laptop.dir, "rev-parse", "HEAD")
+		var task team.Task
+		d.View(func(s *team.State) { task, _ = s.Task("2") })
+		w := team.Work{Member: "ann", Base: base, Fence: task.Fence}
+		_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.RecordWork{Task: "2", Work: w}})
+		l.must(err)
+		l.git(l.laptop.dir, "add", "committed.txt")
+		l.git(l.laptop.dir, "commit", "-q", "-m", "by ann")
+		_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.CompleteTask{Task: "2", Member: "ann", Result: "file|committed.txt|by ann\n"}})
+		l.must(err)
+		w.Commit, w.Files = l.git(l.laptop.dir, "rev-parse", "HEAD"), []string{"committed.txt"}
+		_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.RecordWork{Task: "2", Work: w}})
+		l.must(err)
+	})
+	_, err := l.laptop.push(t.Context(), PushOptions{Yes: true, Release: true})
+	l.must(err)
+	pulled, err := l.desktop.pull(t.Context(), PullOptions{})
+	l.must(err)
+	var tasks []string
+	for _, m := range pulled.Arrived.Missing {
+		tasks = append(tasks, m.Task)
+		if !strings.Contains(m.What, "git merge") {
+			t.Errorf("it does not say what to do: %s", m.What)
+		}
+	}
+	if fmt.Sprint(tasks) != "[2]" {
+		t.Fatalf("%+v", pulled.Arrived.Missing)
+	}
+	if text, err := os.ReadFile(filepath.Join(l.desktop.dir, "ann-1.txt")); err != nil || !strings.HasPrefix(string(text), "task 1") {
+		t.Errorf("what was not committed is %q, %v", text, err)
+	}
+	l.git(l.desktop.dir, "merge", "-q", "--ff-only", l.git(l.laptop.dir, "rev-parse", "HEAD"))
+	l.on(l.desktop, func(d *desk.Desk, _ string) {
+		found, err := Recheck(t.Context(), l.procs(), d.Team(), pulled.Arrived.Missing)
+		if err != nil || fmt.Sprint(found) != "[2]" {
+			t.Errorf("after the merge: %v, %v", found, err)
+		}
+	})
+}
+
+// TestRunning: a team that runs here is not pulled over.
+func TestRunning(t *testing.T) {
+	l := newLab(t)
+	l.must(l.work(l.laptop, "ann"))
+	_, err := l.laptop.push(t.Context(), PushOptions{Yes: true})
+	l.must(err)
+	folder, err := l.laptop.home.Folder("demo")
+	l.must(err)
+	unlock := l.lead(folder)
+	if _, err := l.laptop.pull(t.Context(), PullOptions{}); team.CodeOf(err) != team.NotReady {
+		t.Errorf("pull of a team that is led: %v", err)
+	}
+	if _, err := l.laptop.push(t.Context(), PushOptions{Release: true}); team.CodeOf(err) != team.NotReady {
+		t.Errorf("release of a team that is led: %v", err)
+	}
+	unlock()
+	if _, err := l.laptop.pull(t.Context(), PullOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFirstPush: what goes to a remote for the first time is told and agreed to, once for each place; commits with secrets are refused.
+func TestFirstPush(t *testing.T) {
+	l := newLab(t)
+	l.must(l.work(l.laptop, "bob"))
+	_, err := l.laptop.push(t.Context(), PushOptions{})
+	first, ok := errors.AsType[*UnconfirmedError](err)
+	if !ok || first.Records < 5 || first.Tasks != 1 || len(first.Branches) != 1 || first.Files != 1 || first.Commits != 1 {
+		t.Fatalf("%v: %+v", err, first)
+	}
+	if out := l.git(l.laptop.dir, "ls-remote", "origin"); strings.Contains(out, "cadre") {
+		t.Errorf("it was pushed all the same: %s", out)
+	}
+	_, err = l.laptop.push(t.Context(), PushOptions{Yes: true})
+	l.must(err)
+	l.must(l.work(l.laptop, "ann"))
+	_, err = l.laptop.push(t.Context(), PushOptions{})
+	l.must(err)
+	other := filepath.Join(l.root, "other.git")
+	l.git(l.root, "init", "-q", "--bare", other)
+	l.git(l.laptop.dir, "remote", "add", "other", other)
+	if _, err = l.laptop.push(t.Context(), PushOptions{Remote: "other"}); err == nil {
+		t.Error("nobody was asked about another place")
+	}
+	l.git(l.laptop.dir, "remote", "add", "third", "https://someone:pass-word@localhost:1/x.git")
+	if _, err = l.laptop.push(t.Context(), PushOptions{Remote: "third"}); err == nil || strings.Contains(err.Error(), "pass-word") {
+		t.Errorf("an error with a password: %v", err)
+	}
+	if out := l.git(l.laptop.dir, "for-each-ref", "refs/remotes/origin", "--format=%(refname)"); !strings.Contains(out, "refs/remotes/origin/cadre/demo") || strings.Contains(out, "@bob") {
+		t.Errorf("the remote has\n%s", out)
+	}
+}
+
+// TestKilled: killed at any step and at any command of git, the same command called again ends as if nothing had been; until then no work is lost, and the person's files and index are as they
+// were.
+func TestKilled(t *testing.T) {
+	prepare := map[string]func(l *lab) *machine{
+		"release": func(l *lab) *machine { return l.laptop },
+		"pull": func(l *lab) *machine {
+			_, err := l.laptop.push(t.Context(), PushOptions{Yes: true, Release: true})
+			l.must(err)
+			return l.desktop
+		},
+		"theirs": func(l *lab) *machine {
+			l.fork()
+			return l.laptop
+		},
+		"ours": func(l *lab) *machine {
+			l.fork()
+			return l.laptop
+		},
+	}
+	for what, make := range prepare {
+		t.Run(what, func(t *testing.T) {
+			if testing.Short() && what != "pull" {
+				t.Skip("many processes")
+			}
+			t.Parallel()
+			most := 0
+			end := func(l *lab, m *machine, label string) {
+				l.Helper()
+				l.whole(m)
+				var err error
+				switch what {
+				case "release":
+					_, err = m.push(t.Context(), PushOptions{Yes: true, Release: true})
+				case "pull":
+					_, err = m.pull(t.Context(), PullOptions{})
+				case "theirs":
+					_, err = m.pull(t.Context(), PullOptions{Theirs: true})
+				case "ours":
+					_, err = m.push(t.Context(), PushOptions{Yes: true, Ours: true})
+				}
+				if err != nil {
+					t.Fatalf("%s: %v", label, err)
+				}
+				if completed, missing := l.whole(m); completed < 2 || missing > 0 {
+					t.Fatalf("%s: %d are completed, %d missing", label, completed, missing)
+				}
+				if out, err := l.try(m.dir, "", "fsck", "--no-dangling"); err != nil {
+					t.Errorf("%s: %s", label, out)
+				}
+				if locks, _ := filepath.Glob(filepath.Join(m.dir, ".git", "*.lock")); len(locks) > 0 {
+					t.Errorf("%s: %v is left", label, locks)
+				}
+				if what == "release" {
+					if _, err := l.desktop.pull(t.Context(), PullOptions{}); err != nil || l.desktop.warned() {
+						t.Fatalf("%s: %v, %v", label, err, l.desktop.said)
+					}
+					l.whole(l.desktop)
+					return
+				}
+				if err := l.work(m, "ann"); err != nil {
+					t.Fatalf("%s: it does not go on: %v", label, err)
+				}
+			}
+			every := 13
+			if testing.Short() {
+				every = 17
+			}
+			if n, err := strconv.Atoi(os.Getenv(atGit + "_EVERY")); err == nil { // 1 for each of them, which takes long
+				every = n
+			}
+			for i, how := range []string{"step", "before", "after"} {
+				for n := 1 + i; ; n++ {
+					if how != "step" && n > 1+i {
+						n += every - 1
+					}
+					l := newLab(t)
+					l.must(l.work(l.laptop, "ann"))
+					l.must(l.work(l.laptop, "bob"))
+					m := make(l)
+					step, command := strconv.Itoa(n), ""
+					if how != "step" {
+						step, command = "", strconv.Itoa(n)
+					}
+					dead := l.killed(m, what, step, command, how)
+					end(l, m, fmt.Sprint(how, " ", n))
+					if !dead {
+						most = n
+						break
+					}
+				}
+				t.Logf("%s: killed at up to %d places", how, most)
+				if most < 3 {
+					t.Errorf("there were only %d places to be killed at", most)
+				}
+			}
+		})
+	}
+}
+
+// fork has both machines go on without knowing of each other, and the laptop know of the other's checkpoint.
+func (l *lab) fork() {
+	_, err := l.laptop.push(l.Context(), PushOptions{Yes: true})
+	l.must(err)
+	_, err = l.desktop.pull(l.Context(), PullOptions{})
+	l.must(err)
+	l.must(l.work(l.desktop, "ann"))
+	l.must(l.work(l.desktop, "bob"))
+	_, err = l.desktop.push(l.Context(), PushOptions{Yes: true})
+	l.must(err)
+	l.must(l.work(l.laptop, "ann"))
+	l.must(l.work(l.laptop, "bob"))
+}
+
+// TestTwoMachines plays random histories of two machines with a bare repository between them: work, pushes, fetches, pulls, kills, in any order. Whatever happens, the work of every
+// task that a machine calls completed is there or named, a team that was not let go of is not adopted without a warning, and two histories are an error for whoever comes
+// second.
+func TestTwoMachines(t *testing.T) {
+	histories, moves := 12, 14
+	if testing.Short() {
+		histories = 2
+	}
+	for seed := range histories {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(uint64(seed), 7))
+			l := newLab(t)
+			var told []string
+			defer func() {
+				if t.Failed() {
+					t.Log(strings.Join(told, "\n"))
+				}
+			}()
+			l.must(l.work(l.laptop, "ann"))
+			for range moves {
+				m := []*machine{l.laptop, l.desktop}[random.IntN(2)]
+				what := []string{"work", "work", "work", "push", "release", "pull", "pull", "fetch", "kill", "theirs", "ours", "back"}[random.IntN(12)]
+				released := l.released(m)
+				var err error
+				switch what {
+				case "work":
+					err = l.work(m, []string{"ann", "bob"}[random.IntN(2)])
+					if err == nil && released {
+						t.Errorf("on %s it goes on after it was let go of", m.name)
+					}
+				case "push":
+					_, err = m.push(t.Context(), PushOptions{Yes: true})
+				case "release":
+					_, err = m.push(t.Context(), PushOptions{Yes: true, Release: true})
+				case "pull", "theirs":
+					var pulled *Pulled
+					before := l.remoteReleased()
+					pulled, err = m.pull(t.Context(), PullOptions{Theirs: what == "theirs"})
+					if err == nil && pulled.Arrived != nil && !pulled.There.Released && !m.warned() {
+						t.Errorf("on %s it was adopted without a warning: %v", m.name, m.said)
+					}
+					if err == nil && pulled.Arrived != nil && before && m.warned() {
+						t.Errorf("on %s there was a warning of a team that was let go of", m.name)
+					}
+				case "fetch":
+					l.git(m.dir, "fetch", "-q", "origin")
+				case "ours":
+					l.on(m, func(d *desk.Desk, folder string) { err = Here(t.Context(), d, folder, true) })
+				case "back":
+					l.on(m, func(d *desk.Desk, folder string) {
+						if err = Here(t.Context(), d, folder, false); err == nil {
+							_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.TakeBackTeam{}})
+						}
+					})
+				case "kill":
+					what = []string{"push", "pull", "release", "theirs"}[random.IntN(4)]
+					l.killed(m, what, "", strconv.Itoa(1+random.IntN(40)), []string{"before", "after"}[random.IntN(2)])
+					what = "killed " + what
+				}
+				told = append(told, fmt.Sprint(m.name, " ", what, ": ", err))
+				if err != nil && !isFork(err) && team.CodeOf(err) == "" && !errors.Is(err, checkpoint.ErrNone) {
+					t.Fatalf("%s", told[len(told)-1])
+				}
+				l.whole(l.laptop)
+				l.whole(l.desktop)
+				l.noticed(told)
+			}
+			// In the end the user has both machines meet.
+			for _, m := range []*machine{l.laptop, l.desktop} {
+				l.on(m, func(d *desk.Desk, folder string) {
+					if err := Here(t.Context(), d, folder, true); err != nil {
+						t.Errorf("on %s: %v", m.name, err)
+					}
+					d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.TakeBackTeam{}})
+				})
+			}
+			_, err := l.laptop.push(t.Context(), PushOptions{Yes: true, Ours: true, Release: true})
+			if team.CodeOf(err) == team.NotFound {
+				return
+			}
+			l.must(err)
+			_, err = l.desktop.pull(t.Context(), PullOptions{Theirs: true})
+			l.must(err)
+			there, _ := l.whole(l.laptop)
+			if here, missing := l.whole(l.desktop); here != there {
+				t.Errorf("one calls %d tasks completed, the other %d, of which %d are missing", there, here, missing)
+			}
+			l.must(l.work(l.desktop, "bob"))
+		})
+	}
+}
+
+// released reports whether the machine has let go of its copy.
+func (l *lab) released(m *machine) (released bool) {
+	l.on(m, func(d *desk.Desk, _ string) { released = d.Team().Released != team.Released{} })
+	return released
+}
+
+// remoteReleased reports whether the remote's checkpoint says that the team was let go of.
+func (l *lab) remoteReleased() bool {
+	out, err := l.try(filepath.Join(l.root, "remote.git"), "", "show", "cadre/demo:.claude/teams/demo/state.json")
+	return err == nil && strings.Contains(out, `"released": true`)
+}
+
+// noticed checks that a machine which knows of another history of its team does not go on.
+func (l *lab) noticed(told []string) {
+	l.Helper()
+	for _, m := range []*machine{l.laptop, l.desktop} {
+		l.on(m, func(d *desk.Desk, folder string) {
+			procs := l.procs()
+			store, err := checkpoint.Open(l.Context(), procs, m.dir, "demo", folder)
+			l.must(err)
+			found, err := store.Found(l.Context())
+			if err != nil {
+				return
+			}
+			for _, f := range found {
+				var relation checkpoint.Relation
+				d.View(func(s *team.State) { relation, _ = f.Compare(s, found) })
+				if relation == checkpoint.Behind {
+					continue
+				}
+				settled := false
+				for _, own := range found {
+					if in, err := store.Leads(l.Context(), f.Commit, own.Commit); own.Own && in && err == nil && own.Commit != f.Commit {
+						settled = true // the user has said so
+					}
+				}
+				if err := Here(l.Context(), d, folder, false); err == nil && !settled {
+					l.Errorf("on %s %s is another history, and nobody says so:\n%s", m.name, f.Ref, strings.Join(told, "\n"))
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package teams
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"cadre/internal/checkpoint"
+	"cadre/internal/team"
+	"cadre/internal/transfer"
+)
+
+// Push says how a team is pushed. The zero Push pushes to the remote that git would push to.
+type Push struct {
+	Remote  string   // its name
+	Include []string // paths from the top of the work tree that go along although they are ignored, large, or likely hold a secret
+	// Agree is asked once for each remote, with a sentence about what goes there for the first time. Nil refuses.
+	Agree   func(what string) bool
+	Release bool // this machine lets go of the team: it changes no more here, and another machine continues it
+	Ours    bool // of two histories the one that is here continues
+}
+
+// Pull says how a team is pulled.
+type Pull struct {
+	Remote string // its name; "" for the one that git would push to
+	Dir    string // in a clone of the project; "" for the current directory
+	Theirs bool   // of two histories the remote's continues
+}
+
+// Pulled is what a pull brought.
+type Pulled struct {
+	Restored bool      // the team is here, as the remote had it; false where there was nothing new
+	Dir      string    // where it works
+	Missing  []Missing // work of completed tasks that is not here
+	Notices  []string  // what a person should know: that the team may still run elsewhere, say
+}
+
+// Missing is work of a completed task that a pull could not bring.
+type Missing struct{ Task, What string }
+
+// PushTeam makes a checkpoint of the team of that name and pushes its branch, as cadre push does. It is refused with Forked where the remote has another history of the
+// team, with Denied where something would go there that nobody agreed to, and with NotReady where the team is led and cannot be let go of. A manager that has the team leads it, and
+// is to be closed first for Release.
+func (m *Manager) PushTeam(ctx context.Context, name string, p Push) error {
+	if err := m.pass("Manager.PushTeam", nil); err != nil {
+		return err
+	}
+	d, onDisk := m.place.(disk)
+	if !onDisk {
+		return refuse(Invalid, "teams in memory are in no repository")
+	}
+	if has := m.Team(); p.Release && has != nil && has.name == name {
+		return refuse(NotReady, "this manager has team "+name+" and runs it; close it, and push with another one")
+	}
+	o := transfer.PushOptions{Options: transfer.Options{Home: d.Home, Team: name, Log: m.opts.Log}, Remote: p.Remote, Include: p.Include, Release: p.Release, Ours: p.Ours}
+	_, err := transfer.Push(ctx, o)
+	if first, ok := errors.AsType[*transfer.UnconfirmedError](err); ok && p.Agree != nil && p.Agree(first.Error()) {
+		o.Yes = true
+		_, err = transfer.Push(ctx, o)
+	}
+	return moved(err)
+}
+
+// PullTeam fetches the team of that name and restores it with its work, as cadre pull does. No session is started: [Manager.OpenTeam] does that. It is refused with Forked where
+// both sides have a history of their own, with NotReady where the team runs here, and with NotFound where the remote does not have it.
+func (m *Manager) PullTeam(ctx context.Context, name string, p Pull) (Pulled, error) {
+	if err := m.pass("Manager.PullTeam", nil); err != nil {
+		return Pulled{}, err
+	}
+	d, onDisk := m.place.(disk)
+	if !onDisk {
+		return Pulled{}, refuse(Invalid, "teams in memory are in no repository")
+	}
+	dir, err := filepath.Abs(p.Dir)
+	if err != nil {
+		return Pulled{}, err
+	}
+	var pulled Pulled
+	o := transfer.PullOptions{Remote: p.Remote, Theirs: p.Theirs,
+		Options: transfer.Options{Home: d.Home, Team: name, Dir: dir, Named: p.Dir != "", Log: func(text string) { pulled.Notices = append(pulled.Notices, text) }}}
+	found, err := transfer.Pull(ctx, o)
+	if err != nil {
+		return Pulled{}, moved(err)
+	}
+	if a := found.Arrived; a != nil {
+		pulled.Restored, pulled.Dir = true, a.Dir
+		for _, one := range a.Missing {
+			pulled.Missing = append(pulled.Missing, Missing{one.Task, one.What})
+		}
+	}
+	return pulled, nil
+}
+
+// moved gives the errors of a move their codes.
+func moved(err error) error {
+	_, unconfirmed := errors.AsType[*transfer.UnconfirmedError](err)
+	_, suspect := errors.AsType[*transfer.SuspectError](err)
+	_, damage := errors.AsType[*checkpoint.DamageError](err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, checkpoint.ErrForked):
+		return &Error{Code: Forked, Text: err.Error(), cause: err}
+	case unconfirmed, suspect:
+		return &Error{Code: Denied, Text: err.Error(), cause: err}
+	case errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrNoRemote), errors.Is(err, transfer.ErrNoRepository):
+		return &Error{Code: NotFound, Text: err.Error(), cause: err}
+	case damage:
+		return &Error{Code: Damaged, Text: err.Error(), cause: err}
+	}
+	return public(err)
+}
+
+// counts makes sure, before sessions of a team run, that this copy of it is the one that counts: the machine has not let go of it, and the repository has no other
+// history.
+func (e *engine) counts(ctx context.Context) error {
+	t := e.desk.Team()
+	if err := t.CheckHere(); err != nil || e.room.folder == "" || t.Status == team.TeamComplete || t.Status == team.TeamAborted {
+		return err
+	}
+	return moved(transfer.Here(ctx, e.desk, e.room.folder, false))
+}
