@@ -278,7 +278,8 @@ func (h *host) takeOver(t *thread, m team.Member) error {
 		}
 		t.step()
 	}
-	if m.Shutdown.Request != "" || h.of.w.bug("kept-by-all") || h.of.w.bug("keep-fails") {
+	ends := m.Shutdown.Request != "" && !h.of.w.bug("save-left")
+	if ends || h.of.w.bug("kept-by-all") || h.of.w.bug("keep-fails") {
 		if err := h.keepSavedOf(t, m.Name, team.User, 0); err != nil {
 			if h.of.w.bug("keep-fails") {
 				return nil
@@ -289,7 +290,7 @@ func (h *host) takeOver(t *thread, m team.Member) error {
 	if err := h.report(t, &team.AttachMember{Member: m.Name, From: m.Host}, 0); err != nil {
 		return err
 	}
-	if m.Shutdown.Request != "" { // it ended with that
+	if ends { // it did so with that
 		return h.keepSavedOf(t, m.Name, team.User, 0)
 	}
 	return h.keepBefore(t, m)

@@ -122,7 +122,7 @@ var rare = map[string]uint64{
 	"blocked-claimed": 94, "half-read": 212, "held-dropped": 729, "held-given": 1870, "held-not": 1159,
 	"incarnation-unchecked": 385, "never-rests": 85, "never-yields": 2053,
 	"old-seat-stays":  177,
-	"repeat-unsynced": 114, "save-left": 429, "taken-since": 449, "turns-mixed": 2338, "unfenced-completion": 618,
+	"repeat-unsynced": 114, "save-left": 3839, "taken-since": 449, "turns-mixed": 2338, "unfenced-completion": 618,
 	"unfenced-release": 92, "unleased": 2, "unsynced-given": 905, "work-once": 53, "worker-once": 33,
 }
 
