@@ -158,6 +158,7 @@ func (a *app) recheck(ctx context.Context, d *desk.Desk) error {
 		if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportFound{Tasks: found}}); err != nil {
 			return err
 		}
+		a.note("found: the work of task " + strings.Join(found, ", "))
 		d.View(func(s *team.State) { missing = s.Missing() })
 	}
 	for _, m := range missing {
