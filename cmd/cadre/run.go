@@ -367,6 +367,8 @@ func headline(e team.Event, r *team.Record, d *desk.Desk) string {
 		return fmt.Sprintf("✓ %s  %s (%s)", e.By, t.Subject, show.Span(time.Duration(r.At-t.StartedAt)*time.Millisecond))
 	case *team.TaskFailed:
 		return fmt.Sprintf("✗ %s  %s: %s", e.By, task(e.Task).Subject, e.Reason)
+	case *team.TaskRolledBack:
+		return fmt.Sprintf("↺ %s: rolled back", task(e.Task).Subject)
 	case *team.TaskReleased:
 		return fmt.Sprintf("↺ %s: %s", task(e.Task).Subject, e.Reason)
 	case *team.MemberSpawned:

@@ -18,10 +18,10 @@ import (
 
 func (a *app) taskCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "task", Short: "The task list: add, list, show, update, claim, done, fail, release, rm", Args: subcommand,
+		Use: "task", Short: "The task list: add, list, show, update, claim, done, fail, release, rm, rollback", Args: subcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.taskAdd(), a.taskList(), a.taskShow(), a.taskUpdate(), a.taskClaim(), a.taskDone(), a.taskFail(), a.taskRelease(), a.taskRemove())
+	c.AddCommand(a.taskAdd(), a.taskList(), a.taskShow(), a.taskUpdate(), a.taskClaim(), a.taskDone(), a.taskFail(), a.taskRelease(), a.taskRemove(), a.taskRollBack())
 	return c
 }
 
@@ -164,26 +164,12 @@ func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
 	return t.Write(a.out)
 }
 
-func (a *app) taskShow() *cobra.Command {
-	return a.looking(1, &cobra.Command{
-		Use: "show [TEAM] ID", Short: "Show a task with its result",
-	}, func(c *cobra.Command, d opened, args []string) error {
-		var t team.Task
-		var ok bool
-		d.View(func(s *team.State) { t, ok = s.Task(args[0]) })
-		if !ok || t.Status == team.Deleted {
-			return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no task %s in team %s; to see the tasks: cadre task list %s", args[0], d.name, d.name)}
-		}
-		return a.print(t, func(w *sanitize.Writer) error { return describe(w, t) })
-	})
-}
-
-func describe(w *sanitize.Writer, t team.Task) error {
+func describe(w *sanitize.Writer, name, folder string, t team.Task) error {
 	w.Printf("task %s: %s\n\n", t.ID, t.Subject)
 	var head show.Table
-	row := func(name, value string) {
+	row := func(what, value string) {
 		if value != "" {
-			head.Row("  "+name, value)
+			head.Row("  "+what, value)
 		}
 	}
 	row("status", show.TaskState(t))
@@ -211,7 +197,7 @@ func describe(w *sanitize.Writer, t team.Task) error {
 			w.Printf("\n%s:\n%s\n", part.name, sanitize.Block(part.text))
 		}
 	}
-	return nil
+	return describeWork(w, name, folder, t)
 }
 
 func (a *app) taskUpdate() *cobra.Command {

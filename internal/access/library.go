@@ -57,6 +57,7 @@ var entries = []Row{
 	{Name: "Team.HandOver", Rule: User, Because: "it ends a session; that happens by itself when a context is full"},
 	{Name: "Team.Run", Rule: User, Because: "it runs the team to its end"},
 	{Name: "Team.Retry", Rule: User, Because: "it runs the team to its end"},
+	{Name: "Team.RollBackTask", Rule: User, Because: "it changes files that are not the session's"},
 	{Name: "Team.Consolidate", Rule: User, Because: "it ends the team"},
 	{Name: "Team.Resume", Rule: User, Because: "it takes back that the team ends"},
 	{Name: "Team.Complete", Rule: User, Because: "it ends the team"},

@@ -70,6 +70,7 @@ var commands = []Row{
 	{Name: "task fail", Rule: Acts},
 	{Name: "task release", Rule: Acts},
 	{Name: "task rm", Rule: Acts},
+	{Name: "task rollback", Rule: User, Because: "it changes files that are not the session's"},
 	{Name: "send", Rule: Acts},
 	{Name: "broadcast", Rule: Acts},
 	{Name: "inbox", Rule: Acts},

@@ -117,6 +117,8 @@ func (d *draft) touch(e team.Event) bool {
 		touch(slices.Concat(e.AddBlockedBy, e.RemoveBlockedBy, e.AddBlocks, e.RemoveBlocks)...)
 	case *team.TaskClaimed:
 		touch(e.Task)
+	case *team.TaskRolledBack:
+		touch(e.Task)
 	case *team.TaskReleased:
 		touch(e.Task)
 	case *team.TaskFailed:

@@ -61,6 +61,11 @@ func (c *changes) add(s *team.State, e team.Event) {
 		c.touch(e.RemoveBlocks...)
 	case *team.TaskClaimed:
 		c.touch(e.Task)
+	case *team.TaskRolledBack:
+		c.touch(e.Task)
+		if t, ok := s.Task(e.Task); ok { // they wait again
+			c.touch(t.Blocks...)
+		}
 	case *team.TaskReleased:
 		c.touch(e.Task)
 	case *team.TaskFailed:

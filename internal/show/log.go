@@ -162,6 +162,8 @@ func event(e team.Event, r *team.Record) string {
 		return fmt.Sprintf("the work of %s is on the branch %s, and not merged", e.Member, e.Branch)
 	case *team.WorkSaved:
 		return fmt.Sprintf("what %s has done of task %s is kept with it", e.Saved.Member, e.Task)
+	case *team.TaskRolledBack:
+		return "what was done of task " + e.Task + " was rolled back, and it is on the list again" + tail(e.Reason)
 	case *team.WorkRecorded:
 		return fmt.Sprintf("task %s: %s", e.Task, Work(e.Work))
 	case *team.MessageSent:

@@ -30,7 +30,7 @@ var _ = []struct{}{
 	kind[ModeChanged](), kind[ShutdownRequested](), kind[ShutdownAnswered](), kind[ShutdownWithdrawn](), kind[PlanSubmitted](), kind[PlanAnswered](),
 	kind[PermissionRequested](), kind[PermissionAnswered](), kind[UsageReported](), kind[HookRejected](),
 	kind[TaskCreated](), kind[TaskUpdated](), kind[TaskClaimed](), kind[TaskReleased](), kind[TaskFailed](), kind[TaskCompleted](), kind[TaskDeleted](),
-	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[TeamMoved](), kind[WorkSaved](), kind[WorkRecorded](), kind[MessagesLate](), kind[MessagesResent](), kind[MemberOffline](), kind[MemberOnline](), kind[BranchLeft](), kind[TeamReleased](), kind[TeamTakenBack](), kind[WorkFound](),
+	kind[LeadAttached](), kind[LeadLost](), kind[FactsRecorded](), kind[TeamMoved](), kind[WorkSaved](), kind[WorkRecorded](), kind[TaskRolledBack](), kind[MessagesLate](), kind[MessagesResent](), kind[MemberOffline](), kind[MemberOnline](), kind[BranchLeft](), kind[TeamReleased](), kind[TeamTakenBack](), kind[WorkFound](),
 	kind[ConsolidationBegan](), kind[WorktreesMerged](), kind[WorkStaged](), kind[CheckPassed](), kind[CheckFailed](), kind[CommitMade](), kind[TeamConsolidated](), kind[ConsolidationAbandoned](),
 	kind[MessageSent](), kind[MessagesDelivered](), kind[MessagesRead](), kind[MessagesReturned](),
 }
@@ -292,6 +292,7 @@ func (*LeadLost) Kind() string        { return "lead_lost" }
 func (*FactsRecorded) Kind() string   { return "facts_recorded" }
 func (*WorkSaved) Kind() string       { return "work_saved" }
 func (*WorkRecorded) Kind() string    { return "work_recorded" }
+func (*TaskRolledBack) Kind() string  { return "task_rolled_back" }
 func (*MessagesLate) Kind() string    { return "messages_late" }
 func (*MessagesResent) Kind() string  { return "messages_resent" }
 func (*MemberOffline) Kind() string   { return "member_offline" }

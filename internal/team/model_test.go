@@ -197,6 +197,10 @@ func (m *model) applyTask(e Event) {
 		for _, id := range e.RemoveBlocks {
 			m.tasks[id].waits = slices.DeleteFunc(m.tasks[id].waits, func(w string) bool { return w == e.Task })
 		}
+	case *TaskRolledBack:
+		t := m.tasks[e.Task]
+		t.status, t.owner, t.assigned, t.failure, t.failed = Pending, e.Owner, e.Owner != "", "", 0
+		t.fence++
 	case *TaskClaimed:
 		t := m.tasks[e.Task]
 		t.status, t.owner, t.fence, t.failure = InProgress, e.Member, e.Fence, ""

@@ -175,6 +175,8 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 		return &MoveTeam{Dir: rapid.SampledFrom([]string{"/work", "/moved", "/moved/", "moved"}).Draw(t, "dir"), Top: rapid.SampledFrom([]string{"", "", "/moved"}).Draw(t, "top")}
 	case "SaveWork":
 		return &SaveWork{Task: task.Draw(t, "task"), Saved: Saved{Member: name.Draw(t, "member"), Diff: word.Draw(t, "diff"), Output: word.Draw(t, "output"), At: now}}
+	case "RollBackTask":
+		return &RollBackTask{Task: task.Draw(t, "task"), Fence: fence.Draw(t, "fence")}
 	case "RecordWork":
 		return &RecordWork{Task: task.Draw(t, "task"), Work: Work{Member: name.Draw(t, "member"), Branch: rapid.SampledFrom([]string{"", "branch"}).Draw(t, "branch"), Base: rapid.SampledFrom([]string{"", "base"}).Draw(t, "base"), Commit: rapid.SampledFrom([]string{"", "", "commit"}).Draw(t, "commit"), Fence: fence.Draw(t, "fence"), Left: rapid.SampledFrom([][]string{nil, nil, {word.Draw(t, "left")}}).Draw(t, "why")}}
 	case "MarkLate":

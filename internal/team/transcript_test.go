@@ -21,7 +21,7 @@ var bodies = func() map[string]reflect.Type {
 		&SpawnMember{}, &AttachMember{}, &DetachMember{}, &ReportStarted{}, &ReportStatus{}, &ReportStopped{}, &ReportFailed{}, &SetMode{},
 		&RequestShutdown{}, &AnswerShutdown{}, &WithdrawShutdown{}, &ExpireShutdown{}, &SubmitPlan{}, &AnswerPlan{}, &ExpirePlan{},
 		&ReportTrouble{}, &RetryMember{}, &HandOver{}, &AskReport{}, &GiveReport{},
-		&AttachLead{}, &LoseLead{}, &RecordFacts{}, &MoveTeam{}, &SaveWork{}, &RecordWork{}, &MarkLate{}, &ResendMessages{}, &ReportOffline{}, &ReportOnline{},
+		&AttachLead{}, &LoseLead{}, &RecordFacts{}, &MoveTeam{}, &SaveWork{}, &RecordWork{}, &RollBackTask{}, &MarkLate{}, &ResendMessages{}, &ReportOffline{}, &ReportOnline{},
 		&LeaveBranch{}, &Consolidate{}, &ReportMerged{}, &ReportStaged{}, &ReportCheck{}, &ReportMade{}, &ReportConsolidated{}, &AbandonConsolidation{},
 		&RequestPermission{}, &AnswerPermission{}, &ExpirePermission{},
 		&CreateTask{}, &UpdateTask{}, &ClaimTask{}, &CompleteTask{}, &FailTask{}, &ReleaseTask{}, &DeleteTask{},

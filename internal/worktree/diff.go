@@ -189,20 +189,37 @@ func (f folder) differing(ctx context.Context, base string) ([]differs, error) {
 // Brief returns as much of the patch as has at most so many bytes: of whole files, and no binary ones, which tell a reader nothing. Cut names the files that
 // are not in it.
 func (e Edits) Brief(most int) (patch string, cut []string) {
-	const head = "diff --git "
-	rest := string(e.Patch)
+	for _, one := range Patches(e.Patch) {
+		text := string(one.Text)
+		if len(patch)+len(text) <= most && utf8.ValidString(text) && !strings.Contains(text, "\nGIT binary patch\n") {
+			patch += text
+			continue
+		}
+		cut = append(cut, one.Path)
+	}
+	return patch, cut
+}
+
+// Patch is the part of a patch about one file.
+type Patch struct {
+	Path string
+	Text []byte
+}
+
+const patchHead = "diff --git "
+
+// Patches divides a patch by files.
+func Patches(patch []byte) (all []Patch) {
+	rest := string(patch)
 	for rest != "" {
 		one := rest
-		if next := strings.Index(rest[1:], "\n"+head); next >= 0 {
+		if next := strings.Index(rest[1:], "\n"+patchHead); next >= 0 {
 			one = rest[:next+2]
 		}
 		rest = rest[len(one):]
-		if len(patch)+len(one) <= most && utf8.ValidString(one) && !strings.Contains(one, "\nGIT binary patch\n") {
-			patch += one
-			continue
-		}
-		line, _, _ := strings.Cut(strings.TrimPrefix(one, head), "\n") // a/path b/path, or both quoted
-		cut = append(cut, line[max(strings.LastIndex(line, " b/")+3, strings.LastIndex(line, ` "b/`)+4):])
+		line, _, _ := strings.Cut(strings.TrimPrefix(one, patchHead), "\n") // a/path b/path, or both quoted
+		path := line[max(strings.LastIndex(line, " b/")+3, strings.LastIndex(line, ` "b/`)+4):]
+		all = append(all, Patch{strings.TrimSuffix(path, `"`), []byte(one)})
 	}
-	return patch, cut
+	return all
 }

@@ -126,6 +126,9 @@ type (
 	}
 	// TaskReleased puts the task back on the list, meant for Owner, or for anybody.
 	TaskReleased struct{ Task, Owner, Reason string }
+	// TaskRolledBack undoes the work of the task and puts it back on the list, meant for Owner, or for anybody. Commit undid it on the member's branch; it is ""
+	// where files were put back in the team's directory.
+	TaskRolledBack struct{ Task, Owner, Commit, Reason string }
 	// TaskFailed ends an attempt.
 	TaskFailed struct{ Task, By, Reason, Result string }
 	// TaskCompleted completes the task; Unblocked are the tasks that wait for nothing now.
@@ -191,6 +194,7 @@ func (TaskCreated) fact()         {}
 func (TaskUpdated) fact()         {}
 func (TaskClaimed) fact()         {}
 func (TaskReleased) fact()        {}
+func (TaskRolledBack) fact()      {}
 func (TaskFailed) fact()          {}
 func (TaskCompleted) fact()       {}
 func (TaskDeleted) fact()         {}
@@ -316,6 +320,8 @@ func workFact(e team.Event, r *team.Record) Fact {
 		return TaskClaimed(*e)
 	case *team.TaskReleased:
 		return TaskReleased(*e)
+	case *team.TaskRolledBack:
+		return TaskRolledBack(*e)
 	case *team.TaskFailed:
 		return TaskFailed(*e)
 	case *team.TaskCompleted:

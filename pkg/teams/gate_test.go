@@ -190,9 +190,13 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 		"Team.Run":         func(ctx context.Context) error { _, err := team.Run(ctx, teams.Report{}); return err },
 		"Team.Retry":       team.Retry,
 		"Team.Consolidate": team.Consolidate,
-		"Team.Resume":      team.Resume,
-		"Team.Complete":    func(ctx context.Context) error { return team.Complete(ctx, "") },
-		"Team.Abort":       func(ctx context.Context) error { return team.Abort(ctx, "") },
+		"Team.RollBackTask": func(ctx context.Context) error {
+			_, err := team.RollBackTask(ctx, "1", "")
+			return err
+		},
+		"Team.Resume":   team.Resume,
+		"Team.Complete": func(ctx context.Context) error { return team.Complete(ctx, "") },
+		"Team.Abort":    func(ctx context.Context) error { return team.Abort(ctx, "") },
 		"TaskList.Create": func(ctx context.Context) error {
 			_, err := team.Tasks().Create(ctx, teams.NewTask{Subject: "run it", Run: "touch ran"})
 			return err

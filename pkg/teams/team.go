@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cadre/internal/access"
+	"cadre/internal/consolidate"
 	"cadre/internal/desk"
 	"cadre/internal/team"
 )
@@ -290,6 +291,27 @@ func (t *Team) SetBudget(ctx context.Context, b Budget) error {
 		_, err = user.do(ctx, &team.SetBudget{Budget: b.core()})
 	}
 	return err
+}
+
+// Undone is what a rollback of a task did.
+type Undone struct {
+	Files  []string // from the top of the repository
+	Branch string   // the member's, where it worked in a worktree; "" for the team's directory
+	Commit string   // that undid the work on the branch
+}
+
+// RollBackTask undoes what a task saved or committed, and returns it to the queue; reason may be "". It is refused, and touches nothing, while the task is in
+// progress, where a task that builds on it is completed, where files were changed since, where the work is in HEAD already, and where nothing was saved. When it was
+// interrupted, the next call finishes.
+func (t *Team) RollBackTask(ctx context.Context, id, reason string) (Undone, error) {
+	if _, err := t.asUser("Team.RollBackTask", "roll back a task"); err != nil {
+		return Undone{}, err
+	}
+	if t.room.folder == "" {
+		return Undone{}, refuse(NotReady, "a team in memory has no folder that a rollback could work in")
+	}
+	u, err := consolidate.RollBackTask(ctx, consolidate.Options{Desk: t.desk, Dir: t.room.folder, Actor: team.User, Log: t.opts.Log}, id, reason)
+	return Undone{Files: u.Files, Branch: u.Branch, Commit: u.Commit}, public(err)
 }
 
 // Consolidate says that the lead puts the results together now, and Resume that the work goes on after all.

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cadre/internal/consolidate"
+	"cadre/internal/coord"
+	"cadre/internal/git"
+	"cadre/internal/proc"
+	"cadre/internal/sanitize"
+	"cadre/internal/show"
+	"cadre/internal/team"
+	"cadre/internal/worktree"
+)
+
+func (a *app) taskShow() *cobra.Command {
+	var patch bool
+	c := a.looking(1, &cobra.Command{
+		Use: "show [TEAM] ID", Short: "Show a task with its result, and what was done of it",
+		Long: "Show a task: its result, what its member saved of it, and which files it changed. With --patch the whole patch of that\nis printed, and nothing else, as git apply takes it; what could harm a terminal is escaped.\n\n  cadre task show health 3 --patch | git apply --check",
+	}, func(c *cobra.Command, d opened, args []string) error {
+		var t team.Task
+		var ok bool
+		d.View(func(s *team.State) { t, ok = s.Task(args[0]) })
+		if !ok || t.Status == team.Deleted {
+			return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no task %s in team %s; to see the tasks: cadre task list %s", args[0], d.name, d.name)}
+		}
+		if !patch {
+			return a.print(t, func(w *sanitize.Writer) error { return describe(w, d.name, d.dir, t) })
+		}
+		text, err := patchOf(c.Context(), d, t)
+		if err != nil {
+			return err
+		}
+		return a.print(map[string]string{"task": t.ID, "patch": string(text)}, func(w *sanitize.Writer) error {
+			if !isPatch(string(text)) { // else its lines might pass for cadre's
+				return w.Printf("%s\n", sanitize.Block(text))
+			}
+			_, err := w.Write(text)
+			return err
+		})
+	})
+	c.Flags().BoolVar(&patch, "patch", false, "print the patch of what was done, and nothing else")
+	return c
+}
+
+// describeWork writes what was done of the task, and where it is.
+func describeWork(w *sanitize.Writer, name, folder string, t team.Task) error {
+	whole := fmt.Sprintf("the whole patch: cadre task show %s %s --patch", name, t.ID)
+	if s := t.Saved; s != nil {
+		w.Printf("\nsaved by %s, %s:\n", s.Member, time.UnixMilli(int64(s.At)).Format("2006-01-02 15:04:05"))
+		if patch, err := consolidate.Patch(folder, t); err != nil {
+			w.Printf("  the patch cannot be read: %v\n", err)
+		} else if len(patch) > 0 {
+			for _, one := range worktree.Patches(patch) {
+				w.Printf("  %s (%s)\n", one.Path, tally(one.Text))
+			}
+			w.Printf("  %s\n", whole)
+		}
+		for _, part := range []struct{ what, text string }{{"  not in the history", s.Note}, {"  last words", s.Output}} {
+			if part.text != "" {
+				w.Printf("%s:\n%s\n", part.what, sanitize.Block(part.text))
+			}
+		}
+	}
+	switch k := t.Work; {
+	case k != nil:
+		w.Printf("\nwork: %s\n", show.Work(*k))
+		for i, file := range k.Files {
+			if i == mostListed && len(k.Files) > mostListed+1 {
+				w.Printf("  and %d more\n", len(k.Files)-i)
+				break
+			}
+			w.Printf("  %s\n", file)
+		}
+		if len(k.Left) > 0 && k.Commit != "" {
+			w.Printf("  in no commit: %s\n", strings.Join(k.Left, ", "))
+		}
+		if k.Commit != "" && len(k.Files) > 0 {
+			w.Printf("  %s\n", whole)
+		}
+	case t.Status == team.Completed && t.Attempts > 0:
+		w.Printf("\nwork: not recorded; no host ran when the task was claimed, or the team's directory is in no git repository\n")
+	}
+	return nil
+}
+
+// isPatch reports whether each line of the text is one that git writes in a patch. What is kept with a task came from a member, and may be anything.
+func isPatch(text string) bool {
+	binary := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		header := slices.ContainsFunc(patchHeaders, func(head string) bool { return strings.HasPrefix(line, head) })
+		switch {
+		case line == "GIT binary patch":
+			binary = true
+		case strings.HasPrefix(line, "diff --git "):
+			binary = false
+		case header || line == "":
+		case !binary || strings.ContainsAny(line, " \t:"):
+			return false
+		}
+	}
+	return true
+}
+
+// patchHeaders are what lines of a patch begin with.
+var patchHeaders = []string{"+", "-", " ", "@@ -", "\\ No newline", "index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ", "literal ", "delta "}
+
+// tally says how many lines a patch of one file adds and removes.
+func tally(patch []byte) string {
+	added, removed := 0, 0
+	for line := range strings.Lines(string(patch)) {
+		switch {
+		case strings.HasPrefix(line, "GIT binary patch"):
+			return "binary"
+		case strings.HasPrefix(line, "+++") || strings.HasPrefix(line, "---"):
+		case strings.HasPrefix(line, "+"):
+			added++
+		case strings.HasPrefix(line, "-"):
+			removed++
+		}
+	}
+	return fmt.Sprintf("+%d -%d", added, removed)
+}
+
+// patchOf is the patch of what was done of the task: of its work, where that is recorded, or of what was saved.
+func patchOf(ctx context.Context, d opened, t team.Task) ([]byte, error) {
+	if w := t.Work; w != nil && w.Commit != "" {
+		procs, err := proc.Open("")
+		if err != nil {
+			return nil, err
+		}
+		defer procs.Close(context.WithoutCancel(ctx))
+		g := git.Runner{Procs: procs, Dir: d.Team().Dir}
+		return g.Run(ctx, nil, "diff", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", w.Base, w.Commit)
+	}
+	patch, err := consolidate.Patch(d.dir, t)
+	if err != nil || len(patch) > 0 {
+		return patch, err
+	}
+	where := ""
+	if t.Status == team.InProgress {
+		var m team.Member
+		d.View(func(s *team.State) { m, _ = s.Member(t.Owner) })
+		dir := d.Team().Dir
+		if m.Isolation == team.Worktree {
+			dir = coord.Place(d.Team(), d.dir, m.Name).Dir
+		}
+		where = fmt.Sprintf("; %s works on it in %s", t.Owner, dir)
+	}
+	return nil, &team.Error{Code: team.Nothing, Text: fmt.Sprintf("nothing of task %s was saved or recorded%s", t.ID, where)}
+}
+
+func (a *app) taskRollBack() *cobra.Command {
+	var reason string
+	c := a.onTeam(1, &cobra.Command{
+		Use: "rollback [TEAM] ID", Short: "Undo what a task did, and return it to the queue",
+		Long: `Undo what a task saved or committed, and return it to the queue. In a worktree the member's branch gets a commit that undoes it. In the team's directory each file
+becomes what it was before the task. Nothing is touched when a file was changed since, by others or by you: the files are named.
+Killed at any moment, the same command finishes.
+
+  cadre task rollback health 3`,
+	}, func(c *cobra.Command, name string, args []string) error {
+		return a.consolidating(c.Context(), name, consolidate.Options{Actor: a.actor}, func(o consolidate.Options) error {
+			u, err := consolidate.RollBackTask(c.Context(), o, args[0], reason)
+			if err != nil {
+				return err
+			}
+			a.winding(o.Desk.Team())
+			return a.print(u, func(w *sanitize.Writer) error {
+				w.Printf("task %s is on the list again; what it did to %s is undone", u.Task, plural(len(u.Files), "file"))
+				if u.Branch != "" {
+					w.Printf(" on %s (%.12s)", u.Branch, u.Commit)
+				}
+				w.Printf("\n")
+				for i, file := range u.Files {
+					if i == mostListed && len(u.Files) > mostListed+1 {
+						return w.Printf("  and %d more\n", len(u.Files)-i)
+					}
+					w.Printf("  %s\n", file)
+				}
+				return nil
+			})
+		})
+	})
+	c.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	return c
+}

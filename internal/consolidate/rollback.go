@@ -1,0 +1,388 @@
+package consolidate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cadre/internal/coord"
+	"cadre/internal/git"
+	"cadre/internal/regularfile"
+	"cadre/internal/team"
+	"cadre/internal/worktree"
+)
+
+// Undone is what a rollback of a task did.
+type Undone struct {
+	Task   string   `json:"task"`
+	Commit string   `json:"commit,omitempty"` // that undid it on the branch; "" for files in the team's directory
+	Branch string   `json:"branch,omitempty"`
+	Files  []string `json:"files"`
+}
+
+// RollBackTask undoes what a task saved or committed, and returns it to the queue. In a worktree the member's branch gets a commit that undoes it. In the team's
+// directory each file becomes what it was, if it is as the task left it. It is refused, and nothing is touched, where a file was changed since.
+// Killed at any step, the next call finds each file as it was before or as it is to be, and finishes.
+func RollBackTask(ctx context.Context, o Options, task, reason string) (Undone, error) {
+	w, done, err := prepare(ctx, o, false)
+	if err != nil {
+		return Undone{}, err
+	}
+	defer done()
+	if err := coord.RecordWork(ctx, w.Desk, w.procs, w.Dir, "", w.Log); err != nil {
+		return Undone{}, err
+	}
+	var t team.Task
+	var all []team.Task
+	w.Desk.View(func(s *team.State) {
+		if err = s.RollsBack(task); err != nil {
+			return
+		}
+		t, _ = s.Task(task)
+		for one := range s.Tasks() {
+			all = append(all, one)
+		}
+	})
+	if err != nil {
+		return Undone{}, err
+	}
+	u := Undone{Task: t.ID, Files: []string{}}
+	switch {
+	case w.repo.top == "":
+		err = w.gone()
+	case t.Status != team.Completed:
+		err = w.undoSaved(ctx, t, &u)
+	case t.Work.Branch != "":
+		err = w.undoOnBranch(ctx, t, all, &u)
+	default:
+		err = w.undoShared(ctx, t, all, &u)
+	}
+	if err != nil {
+		return Undone{}, err
+	}
+	w.step("undone")
+	return u, w.do(ctx, &team.RollBackTask{Task: t.ID, Fence: t.Fence, Commit: u.Commit, Reason: reason})
+}
+
+// undoes are the changes from what the task left to what it started from.
+func (w *work) undoes(ctx context.Context, t team.Task) ([]git.Change, error) {
+	changes, err := w.repo.Changes(ctx, "diff-tree", "-r", t.Work.Commit, t.Work.Base)
+	if refused(err) {
+		return nil, notReady("what task %s did is not in this repository: %.12s..%.12s", t.ID, t.Work.Base, t.Work.Commit)
+	}
+	for _, c := range changes {
+		if c.Was == git.Submodule || c.Is == git.Submodule {
+			return nil, conflict(t, []string{c.Path + " (a submodule, which cadre does not touch)"})
+		}
+	}
+	return changes, err
+}
+
+func conflict(t team.Task, why []string) error {
+	return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("task %s cannot be rolled back, and nothing was touched: %s", t.ID, names(why))}
+}
+
+// undoShared puts files in the team's directory back.
+func (w *work) undoShared(ctx context.Context, t team.Task, all []team.Task, u *Undone) error {
+	changes, err := w.undoes(ctx, t)
+	if err != nil {
+		return err
+	}
+	at, err := w.repo.whereabouts(ctx, w.scratch("land"), t.Work.Commit, t.Work.Base)
+	if err != nil {
+		return err
+	}
+	var why []string
+	dirty := map[string]bool{}
+	for _, f := range w.Desk.Team().Base.Dirty {
+		dirty[f.Path] = f.Name != team.ByChecks
+	}
+	head, err := w.repo.head(ctx)
+	if err != nil {
+		return err
+	}
+	committed := map[string]bool{}
+	if head != "" { // what HEAD has as the task left it is committed
+		if committed, err = w.asIn(ctx, head, t.Work.Commit, changes); err != nil {
+			return err
+		}
+	}
+	elsewhere := map[string]bool{}
+	for _, c := range at.elsewhere {
+		elsewhere[c.Path] = true
+	}
+	inHead := 0
+	for _, c := range changes {
+		by := others(t, all, c.Path)
+		switch {
+		case committed[c.Path]:
+			inHead++
+		case dirty[c.Path]:
+			why = append(why, c.Path+" (had changes of yours before the team was there)")
+		case by != "":
+			why = append(why, c.Path+" ("+by+")")
+		case elsewhere[c.Path]:
+			why = append(why, c.Path+" (changed since)")
+		}
+	}
+	if inHead > 0 {
+		return w.inHEAD(t, head)
+	}
+	if len(why) > 0 {
+		return conflict(t, why)
+	}
+	u.Files = pathsOf(changes)
+	return w.put(ctx, t.Work.Base, at.here)
+}
+
+// others says who else may have changed the file that the task changed.
+func others(t team.Task, all []team.Task, path string) string {
+	for _, o := range all {
+		if o.ID == t.ID || o.Work == nil || o.Work.Branch != t.Work.Branch || o.Work.Base == "" {
+			continue
+		}
+		after := o.Work.Since >= t.Work.Since
+		meanwhile := slices.Contains(t.Work.Others, o.Work.Member)
+		switch {
+		case !after && !meanwhile:
+		case o.Work.Done && slices.Contains(o.Work.Files, path):
+			return fmt.Sprintf("task %s of %s changed it, too", o.ID, o.Work.Member)
+		case !o.Work.Done && o.Status == team.InProgress && meanwhile:
+			return fmt.Sprintf("task %s of %s, which is in progress, may have changed it; release it first", o.ID, o.Work.Member)
+		}
+	}
+	return ""
+}
+
+// asIn reports which of the changed paths one commit has as the other one.
+func (w *work) asIn(ctx context.Context, one, other string, changes []git.Change) (map[string]bool, error) {
+	differ, err := w.repo.Changes(ctx, "diff-tree", "-r", one, other)
+	if err != nil {
+		return nil, err
+	}
+	same := map[string]bool{}
+	for _, c := range changes {
+		same[c.Path] = true
+	}
+	for _, c := range differ {
+		delete(same, c.Path)
+	}
+	return same, nil
+}
+
+// inHEAD says how to undo what is committed already: HEAD is the person's, and moves by the consolidation alone.
+func (w *work) inHEAD(t team.Task, head string) error {
+	return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("what task %s did is in HEAD (%.12s) already, which cadre does not change; to undo it in the work tree: git -C %s diff --binary %.12s %.12s | git -C %s apply",
+		t.ID, head, w.repo.top, t.Work.Commit, t.Work.Base, w.repo.top)}
+}
+
+// undoOnBranch adds a commit to the member's branch that undoes the task's, and has its worktree follow, where there is one.
+func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u *Undone) error {
+	u.Branch = t.Work.Branch
+	changes, err := w.undoes(ctx, t)
+	if err != nil {
+		return err
+	}
+	tip, err := worktree.Tip(ctx, w.procs, w.repo.top, t.Work.Branch)
+	if err != nil {
+		return err
+	}
+	head, err := w.repo.head(ctx)
+	if err != nil {
+		return err
+	}
+	if in, err := worktree.Follows(ctx, w.procs, w.repo.top, t.Work.Commit, "HEAD"); err != nil {
+		return err
+	} else if in {
+		return w.inHEAD(t, head)
+	}
+	if tip == "" {
+		return notReady("the branch %s of task %s is not there any more", t.Work.Branch, t.ID)
+	}
+	for _, o := range all {
+		if o.Status == team.InProgress && o.Owner == t.Work.Member {
+			return notReady("%s is at task %s in the same worktree; release that first: cadre task release %s %s", o.Owner, o.ID, w.Desk.Team().Name, o.ID)
+		}
+	}
+	left, err := w.asIn(ctx, tip, t.Work.Commit, changes)
+	if err != nil {
+		return err
+	}
+	undone, err := w.asIn(ctx, tip, t.Work.Base, changes)
+	if err != nil {
+		return err
+	}
+	var why, do []string
+	for _, c := range changes {
+		switch by := others(t, all, c.Path); {
+		case undone[c.Path]: // by a call that was killed, or by the member
+		case !left[c.Path] && by == "":
+			why = append(why, c.Path+" (changed since)")
+		case !left[c.Path]:
+			why = append(why, c.Path+" ("+by+")")
+		default:
+			do = append(do, c.Path)
+		}
+	}
+	if len(why) > 0 {
+		return conflict(t, why)
+	}
+	u.Files, u.Commit = pathsOf(changes), tip
+	place := coord.Place(w.Desk.Team(), w.Dir, t.Work.Member)
+	if _, err := os.Lstat(place.Dir); err != nil {
+		if len(do) > 0 {
+			if u.Commit, err = w.reverting(ctx, w.repo, t, tip, changes); err != nil {
+				return err
+			}
+			_, err = w.repo.Run(ctx, nil, "update-ref", "refs/heads/"+t.Work.Branch, u.Commit, tip)
+			return err
+		}
+		return nil
+	}
+	own := *w
+	if own.repo, err = open(ctx, w.procs, place.Dir); err != nil {
+		return err
+	}
+	if on, err := own.repo.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil || on != "refs/heads/"+t.Work.Branch {
+		return notReady("the worktree %s has not checked out the branch %s", place.Dir, t.Work.Branch)
+	}
+	if err := own.repo.quiet(); err != nil {
+		return err
+	}
+	at, err := own.repo.whereabouts(ctx, w.scratch("land"), t.Work.Commit, t.Work.Base)
+	if err != nil {
+		return err
+	}
+	if len(at.elsewhere) > 0 {
+		return conflict(t, []string{names(pathsOf(at.elsewhere)) + " (changed in the worktree of " + t.Work.Member + ", and not committed)"})
+	}
+	if err := own.put(ctx, t.Work.Base, at.here); err != nil {
+		return err
+	}
+	w.step("files")
+	if len(do) > 0 {
+		if u.Commit, err = w.reverting(ctx, own.repo, t, tip, changes); err != nil {
+			return err
+		}
+		if err := own.repo.move(ctx, u.Commit, tip, "cadre: roll back task "+t.ID); err != nil {
+			return err
+		}
+		w.step("moved")
+	}
+	return own.repo.follow(ctx, w.Desk.Team().ID, changes)
+}
+
+// reverting makes the commit on top of the tip of the branch that has the files as the task found them.
+func (w *work) reverting(ctx context.Context, r *repository, t team.Task, tip string, changes []git.Change) (string, error) {
+	index := w.scratch("revert")
+	if err := forget(index); err != nil {
+		return "", err
+	}
+	own := r.with(index)
+	if _, err := own.Run(ctx, nil, "read-tree", tip); err != nil {
+		return "", err
+	}
+	var entries strings.Builder
+	for _, c := range changes {
+		entries.WriteString(c.Entry())
+	}
+	if _, err := own.Run(ctx, []byte(entries.String()), "update-index", "-z", "--index-info"); err != nil {
+		return "", err
+	}
+	tree, err := own.Text(ctx, "write-tree")
+	if err != nil {
+		return "", err
+	}
+	return r.commit(ctx, tree, fmt.Sprintf("Roll back task %s (%s, team %s)\n\nThis undoes %s..%s.\n", t.ID, t.Work.Member, w.Desk.Team().Name, t.Work.Base, t.Work.Commit), tip)
+}
+
+// undoSaved takes what was saved of a task that nobody completed out of the place where its member worked.
+func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
+	patch, err := Patch(w.Dir, t)
+	if err != nil {
+		return err
+	}
+	if len(patch) == 0 {
+		return &team.Error{Code: team.Nothing, Text: fmt.Sprintf("no change was saved of task %s", t.ID)}
+	}
+	var m team.Member
+	w.Desk.View(func(s *team.State) { m, _ = s.Member(t.Saved.Member) })
+	at := w.repo.Runner
+	at.Dir = w.Desk.Team().Dir
+	if m.Isolation == team.Worktree {
+		place := coord.Place(w.Desk.Team(), w.Dir, m.Name)
+		if _, err := os.Lstat(place.Dir); err != nil {
+			return notReady("%s worked in a worktree that is gone; what it did is on the branch %s, and the next member does not start from it", m.Name, place.Branch)
+		}
+		var of team.Task
+		w.Desk.View(func(s *team.State) {
+			for _, held := range s.Held(m.Name) {
+				of = held
+			}
+		})
+		if of.ID != "" {
+			return notReady("%s is at task %s in the same worktree; release that first", m.Name, of.ID)
+		}
+		at.Dir = place.Dir
+	}
+	var why []string
+	var do [][]byte
+	for _, one := range worktree.Patches(patch) {
+		applies := func(reverse ...string) (bool, error) {
+			_, err := at.Run(ctx, one.Text, slices.Concat([]string{"apply", "--check"}, reverse)...)
+			if refused(err) {
+				return false, nil
+			}
+			return err == nil, err
+		}
+		back, err := applies("--reverse")
+		if err != nil {
+			return err
+		}
+		u.Files = append(u.Files, one.Path)
+		if back {
+			do = append(do, one.Text)
+			continue
+		}
+		if again, err := applies(); err != nil {
+			return err
+		} else if !again { // where it applies forwards it is undone already
+			why = append(why, one.Path+" (changed since)")
+		}
+	}
+	if len(why) > 0 {
+		return conflict(t, why)
+	}
+	for _, one := range do {
+		if _, err := at.Run(ctx, one, "apply", "--reverse", "--whitespace=nowarn"); err != nil {
+			return err
+		}
+		w.step("file")
+	}
+	return nil
+}
+
+// maxPatch is how much is read of a patch.
+const maxPatch = 64 << 20
+
+// Patch is the whole patch that was saved of the task: the file beside the team, or what is kept with the task.
+func Patch(teamDir string, t team.Task) ([]byte, error) {
+	if t.Saved == nil {
+		return nil, nil
+	}
+	for _, name := range []string{t.ID + "-" + t.Saved.Member + ".patch", t.Saved.Member + ".patch"} {
+		path := filepath.Join(teamDir, "saved", name)
+		if !strings.Contains(t.Saved.Note, path) {
+			continue
+		}
+		data, err := regularfile.Read(path, maxPatch)
+		if err == nil || !errors.Is(err, os.ErrNotExist) {
+			return data, err
+		}
+	}
+	return []byte(t.Saved.Diff), nil
+}

@@ -1,0 +1,360 @@
+package consolidate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cadre/internal/coord"
+	"cadre/internal/team"
+	"cadre/internal/worktree"
+)
+
+// begin has the member claim the task, with the record of what it starts from.
+func (l *lab) begin(member, task, branch string) {
+	l.Helper()
+	l.do(member, &team.ClaimTask{Task: task})
+	var t team.Task
+	l.desk.View(func(s *team.State) { t, _ = s.Task(task) })
+	base := l.git("rev-parse", "HEAD")
+	if branch != "" {
+		base = l.git("rev-parse", branch)
+	} else {
+		shots, err := worktree.OpenSnapshots(l.ctx, l.procs, l.project, l.TempDir())
+		if err != nil {
+			l.Fatal(err)
+		}
+		snap, err := shots.Take(l.ctx, "", "base\n", func(path string) (bool, string) { return filepath.Base(path) == "mine.txt", "" })
+		if err != nil {
+			l.Fatal(err)
+		}
+		base = snap.Commit
+	}
+	l.do(team.User, &team.RecordWork{Task: task, Work: team.Work{Member: member, Branch: branch, Base: base, Fence: t.Fence}})
+}
+
+// end has the member complete the task, with the record of what it did.
+func (l *lab) end(member, task string) team.Work {
+	l.Helper()
+	l.do(member, &team.CompleteTask{Task: task})
+	if err := coord.RecordWork(l.ctx, l.desk, l.procs, l.folder, "", func(text string) { l.Log(text) }); err != nil {
+		l.Fatal(err)
+	}
+	return l.work(task)
+}
+
+func (l *lab) work(task string) team.Work {
+	l.Helper()
+	var t team.Task
+	l.desk.View(func(s *team.State) { t, _ = s.Task(task) })
+	if t.Work == nil || t.Work.Commit == "" {
+		l.Fatalf("the work of task %s: %+v", task, t.Work)
+	}
+	return *t.Work
+}
+
+func (l *lab) task(id string) (t team.Task) {
+	l.desk.View(func(s *team.State) { t, _ = s.Task(id) })
+	return t
+}
+
+func (l *lab) rollBack(task string) (Undone, error) {
+	return RollBackTask(l.ctx, l.options(), task, "test")
+}
+
+// notRolledBack rolls the task back, which is to be refused with that code, say these words, and touch nothing.
+func (l *lab) notRolledBack(task string, code team.Code, words ...string) {
+	l.Helper()
+	scene, before := l.scene(), l.task(task)
+	_, err := l.rollBack(task)
+	if team.CodeOf(err) != code {
+		l.Fatalf("task %s: %v is no %s", task, err, code)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			l.Errorf("%q does not say %q", err, word)
+		}
+	}
+	if now := l.scene(); now != scene {
+		l.Errorf("it was\n%s\nand is\n%s", scene, now)
+	}
+	if now := l.task(task); now.Status != before.Status || now.Fence != before.Fence {
+		l.Errorf("the task is %+v", now)
+	}
+	l.tidy()
+}
+
+// shared is a project in which ann has changed, made and removed files for task 2; task 1 is older, and did nothing.
+func shared(t *testing.T) *lab {
+	t.Helper()
+	l := newLab(t)
+	l.write("gone.txt", "one\n")
+	l.git("add", "-A")
+	l.git("commit", "-qm", "second")
+	l.write("mine.txt", "the person's\n")
+	l.found()
+	l.do("lead", &team.CreateTask{Subject: "more"})
+	l.begin("ann", "2", "")
+	l.write("a.txt", "two\n")
+	l.write("deep/new.txt", "new\n")
+	l.remove("gone.txt")
+	l.end("ann", "2")
+	return l
+}
+
+func TestRollBackInTheTeamsDirectory(t *testing.T) {
+	t.Parallel()
+	l := shared(t)
+	l.write("later.txt", "somebody's\n")
+	u, err := l.rollBack("2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.want(u.Files, "a.txt", "deep/new.txt", "gone.txt")
+	if status := l.git("status", "--porcelain"); status != "?? later.txt\n?? mine.txt" {
+		t.Errorf("the status is\n%s", status)
+	}
+	if task := l.task("2"); task.Status != team.Pending || task.Work != nil || task.Result != "" || task.CompletedBy != "" || task.CompletedAt != 0 {
+		t.Errorf("%+v", task)
+	}
+	if _, err := os.Stat(filepath.Join(l.project, "deep")); err == nil {
+		t.Error("an empty folder is left")
+	}
+	l.notRolledBack("2", team.Nothing, "nothing was saved of task 2")
+	l.begin("ann", "2", "") // it can be done again
+	l.write("a.txt", "three\n")
+	if w := l.end("ann", "2"); !slices.Equal(w.Files, []string{"a.txt"}) {
+		t.Errorf("%+v", w)
+	}
+}
+
+func TestNoRollBack(t *testing.T) {
+	t.Parallel()
+	l := shared(t)
+	l.notRolledBack("1", team.Nothing, "what task 1 (port it) did is not recorded")
+	l.notRolledBack("9", team.NotFound, `no task "9"`)
+
+	l.do("lead", &team.CreateTask{Subject: "after", BlockedBy: []string{"2"}})
+	l.begin("ann", "3", "")
+	l.notRolledBack("3", team.NotReady, "in progress by ann", "cadre task release demo 3")
+	l.notRolledBack("2", team.Conflict, "task 3 (after) by ann builds on task 2 (more)")
+	l.write("b.txt", "two\n")
+	l.end("ann", "3")
+	l.notRolledBack("2", team.Conflict, "task 3 (after) builds on task 2 (more) and is completed")
+	if _, err := l.rollBack("3"); err != nil {
+		t.Fatal(err)
+	}
+
+	l.write("a.txt", "the person's since\n")
+	l.notRolledBack("2", team.Conflict, "nothing was touched: a.txt (changed since)")
+	l.write("a.txt", "two\n")
+	l.write("gone.txt", "here again\n")
+	l.notRolledBack("2", team.Conflict, "gone.txt (changed since)")
+	l.remove("gone.txt")
+
+	l.do("lead", &team.SpawnMember{Name: "bob", Agent: team.External})
+	l.do("lead", &team.CreateTask{Subject: "another"})
+	l.begin("bob", "4", "")
+	l.write("a.txt", "three\n")
+	l.end("bob", "4")
+	l.notRolledBack("2", team.Conflict, "a.txt (task 4 of bob changed it, too)")
+	if _, err := l.rollBack("4"); err != nil {
+		t.Fatal(err)
+	}
+	l.git("add", "a.txt")
+	l.git("commit", "-qm", "the person's")
+	l.notRolledBack("2", team.Conflict, "is in HEAD", "git -C "+l.project+" diff --binary")
+	recipe := exec.CommandContext(l.ctx, "sh", "-c", func() string {
+		_, err := l.rollBack("2")
+		_, command, _ := strings.Cut(err.Error(), "to undo it in the work tree: ")
+		return command
+	}())
+	l.git("add", "-A")
+	l.git("commit", "-qm", "the rest")
+	if out, err := recipe.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if status := l.git("status", "--porcelain"); status != " M a.txt\n D deep/new.txt\n?? gone.txt" {
+		t.Errorf("what it says to type makes\n%s", status)
+	}
+}
+
+// A file of the person's that the task went on with has no state that it could be put back to.
+func TestNoRollBackOfThePerson(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.write("a.txt", "the person's\n")
+	l.found()
+	l.do("lead", &team.CreateTask{Subject: "more"})
+	l.do("ann", &team.ClaimTask{Task: "2"})
+	l.do(team.User, &team.RecordWork{Task: "2", Work: team.Work{Member: "ann", Base: l.git("rev-parse", "HEAD"), Fence: 1}})
+	l.write("a.txt", "the person's\nand ann's\n")
+	l.end("ann", "2")
+	l.notRolledBack("2", team.Conflict, "a.txt (had changes of yours before the team was there)")
+}
+
+// branched is a project in which eve has done tasks 2 and 3 in a worktree of her own.
+func branched(t *testing.T) *lab {
+	t.Helper()
+	l := newLab(t)
+	l.found()
+	l.isolate("eve", "hers.txt")
+	l.do(team.Host("h"), &team.AttachMember{Member: "eve"})
+	l.do(team.User, &team.ReportStarted{Member: "eve", Session: "s"})
+	for i, file := range []string{"a.txt", "b.txt"} {
+		l.do("lead", &team.CreateTask{Subject: file, Owner: "eve"})
+		l.begin("eve", fmt.Sprint(i+2), "cadre/demo@eve")
+		l.hers("eve", file, "hers\n")
+		l.end("eve", fmt.Sprint(i+2))
+	}
+	return l
+}
+
+func (l *lab) hasHers(file, want string) {
+	l.Helper()
+	data, err := os.ReadFile(filepath.Join(l.folder, "worktrees", "eve", file))
+	if string(data) != want || (want == "") != (err != nil) {
+		l.Errorf("%s is %q, %v", file, data, err)
+	}
+}
+
+func TestRollBackInAWorktree(t *testing.T) {
+	t.Parallel()
+	l := branched(t)
+	head := l.git("rev-parse", "HEAD")
+	u, err := l.rollBack("2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.want(u.Files, "a.txt", "hers.txt")
+	l.hasHers("a.txt", "one\n")
+	l.hasHers("hers.txt", "")
+	l.hasHers("b.txt", "hers\n")
+	tree := filepath.Join(l.folder, "worktrees", "eve")
+	if status := l.git("-C", tree, "status", "--porcelain"); status != "" || l.git("rev-parse", "cadre/demo@eve") != u.Commit || l.git("rev-parse", "HEAD") != head {
+		t.Errorf("the worktree is\n%s", status)
+	}
+	if subjects := l.git("log", "--format=%s", "cadre/demo@eve"); subjects != "Roll back task 2 (eve, team demo)\nTask 3 (eve, team demo)\nTask 2 (eve, team demo)\nfirst" {
+		t.Errorf("the branch has\n%s", subjects)
+	}
+	if task := l.task("2"); task.Status != team.Pending || task.Owner != "eve" {
+		t.Errorf("%+v", task)
+	}
+
+	l.hers("eve", "b.txt", "and more\n")
+	l.notRolledBack("3", team.Conflict, "b.txt", "not committed")
+	l.git("-C", tree, "commit", "-qam", "more")
+	l.notRolledBack("3", team.Conflict, "b.txt (changed since)")
+	l.git("-C", tree, "reset", "-q", "--hard", "HEAD^")
+	l.begin("eve", "2", "cadre/demo@eve")
+	l.notRolledBack("3", team.NotReady, "eve is at task 2 in the same worktree", "cadre task release demo 2")
+	l.do("eve", &team.ReleaseTask{Task: "2"})
+
+	// Without its worktree the branch alone is changed.
+	l.git("worktree", "remove", "--force", tree)
+	if u, err = l.rollBack("3"); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.git("diff", "--name-only", "main", "cadre/demo@eve"); got != "" || l.git("rev-parse", "cadre/demo@eve") != u.Commit {
+		t.Errorf("the branch differs in %q", got)
+	}
+}
+
+// What is in HEAD is the person's to undo.
+func TestNoRollBackOfWhatIsInHEAD(t *testing.T) {
+	t.Parallel()
+	l := branched(t)
+	l.git("merge", "-q", "--no-edit", "cadre/demo@eve")
+	l.notRolledBack("3", team.Conflict, "is in HEAD", "| git -C "+l.project+" apply")
+}
+
+// What was saved of a task that nobody completed is taken out again, file by file.
+func TestRollBackOfWhatWasSaved(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.found()
+	l.do("lead", &team.CreateTask{Subject: "more"})
+	l.do("ann", &team.ClaimTask{Task: "2"})
+	l.write("a.txt", "half of it\n")
+	l.write("new.bin", "\x00half\n")
+	l.write("long.txt", strings.Repeat("a line of it\n", 10_000))
+	if err := coord.KeepDone(l.ctx, l.desk, l.folder, l.task("2")); err != nil {
+		t.Fatal(err)
+	}
+	l.do("lead", &team.ReleaseTask{Task: "2"})
+	l.write("a.txt", "the person's since\n")
+	l.notRolledBack("2", team.Conflict, "a.txt (changed since)")
+	l.write("a.txt", "half of it\n")
+	u, err := l.rollBack("2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.want(u.Files, "a.txt", "long.txt", "new.bin")
+	if status := l.git("status", "--porcelain"); status != "" || l.task("2").Saved != nil {
+		t.Errorf("the status is\n%s", status)
+	}
+}
+
+// Killed at each step, the next call finishes: each file as it was, one commit, one record.
+func TestRollBackKilled(t *testing.T) {
+	t.Parallel()
+	for name, points := range map[string][]string{
+		"shared":  {"removed", "written", "undone"},
+		"branch":  {"removed", "written", "files", "moved", "undone"},
+		"at once": {"undone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, point := range points {
+				var l *lab
+				if name == "branch" {
+					l = branched(t)
+				} else {
+					l = shared(t)
+				}
+				ctx, cancel := context.WithCancel(l.ctx)
+				o := l.options()
+				o.at = func(at string) {
+					if at == point { // what comes after it is not done, as after a kill
+						cancel()
+						panic(errKilled)
+					}
+				}
+				func() {
+					defer func() {
+						if r := recover(); r != errKilled {
+							t.Fatalf("it was not killed at %s: %v", point, r)
+						}
+					}()
+					RollBackTask(ctx, o, "2", "")
+				}()
+				if status := l.task("2").Status; status != team.Completed {
+					t.Fatalf("killed at %s: %s", point, status)
+				}
+				if _, err := l.rollBack("2"); err != nil {
+					t.Fatalf("killed at %s: %v", point, err)
+				}
+				if l.task("2").Status != team.Pending {
+					t.Errorf("killed at %s: %+v", point, l.task("2"))
+				}
+				if name == "branch" {
+					if n := strings.Count(l.git("log", "--format=%s", "cadre/demo@eve"), "Roll back"); n != 1 {
+						t.Errorf("killed at %s: %d commits undo it", point, n)
+					}
+					if status := l.git("-C", filepath.Join(l.folder, "worktrees", "eve"), "status", "--porcelain"); status != "" {
+						t.Errorf("killed at %s: the worktree is\n%s", point, status)
+					}
+				} else if status := l.git("status", "--porcelain"); status != "?? mine.txt" {
+					t.Errorf("killed at %s: the status is\n%s", point, status)
+				}
+			}
+		})
+	}
+}
+
+var errKilled = fmt.Errorf("killed")

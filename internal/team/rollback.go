@@ -1,0 +1,111 @@
+package team
+
+import (
+	"strings"
+)
+
+// RollsBack says why the work of the task cannot be rolled back; nil where it can, as far as the team is concerned.
+func (s *State) RollsBack(task string) error {
+	d := decision{State: s}
+	t, err := d.live(task)
+	if err != nil {
+		return err
+	}
+	var waiting, holders []string
+	for _, id := range t.Blocks {
+		switch w := s.task(id); {
+		case w == nil:
+		case w.Status == Completed:
+			waiting = append(waiting, w.label())
+		case w.Status == InProgress:
+			holders = append(holders, w.label()+" by "+w.Owner)
+		}
+	}
+	done := t.Status == Completed
+	switch {
+	case s.team.Consolidation.Open():
+		return refuse(NotReady, "team %s is being consolidated; to take that back first: cadre consolidate %s --roll-back", s.team.Name, s.team.Name)
+	case t.Status == InProgress:
+		return refuse(NotReady, "%s is in progress by %s; release it first: cadre task release %s %s", t.label(), t.Owner, s.team.Name, t.ID)
+	case done && len(waiting) > 0:
+		return refuse(Conflict, "%s builds on %s and is completed; roll that back first", strings.Join(waiting, ", "), t.label())
+	case done && len(holders) > 0:
+		return refuse(Conflict, "%s builds on %s and is in progress; release it first", strings.Join(holders, ", "), t.label())
+	case !done && t.Saved == nil:
+		return refuse(Nothing, "nothing was saved of %s", t.label())
+	case !done:
+		return nil
+	case t.Work == nil || t.Work.Base == "":
+		return refuse(Nothing, "what %s did is not recorded: no host ran when it was claimed, or the team is in no repository", t.label())
+	case t.Work.Open():
+		return refuse(NotReady, "what %s did is still to be recorded; a host does that: cadre resume %s", t.label(), s.team.Name)
+	case t.Work.Commit == "":
+		return refuse(Nothing, "what %s did could not be recorded: %s", t.label(), clipTo(strings.Join(t.Work.Left, "; "), 500))
+	case t.Work.Commit == t.Work.Base:
+		return refuse(Nothing, "%s changed nothing that is in a commit", t.label())
+	}
+	return nil
+}
+
+// RollBackTask returns a task to the queue whose work was undone.
+type RollBackTask struct {
+	Task   string
+	Fence  int64  // the task's, when its work was looked at
+	Commit string // that undid it on the member's branch; "" for files in the team's directory
+	Reason string
+}
+
+func (b *RollBackTask) decide(d *decision) error {
+	if d.Actor != User {
+		return refuse(Denied, "the user rolls back a task")
+	}
+	if err := limit(text{"commit", b.Commit, MaxSubject}, text{"reason", b.Reason, MaxText}); err != nil {
+		return err
+	}
+	if err := d.RollsBack(b.Task); err != nil {
+		return err
+	}
+	t := d.task(b.Task)
+	if t.Fence != b.Fence {
+		return refuse(Conflict, "%s has changed since its work was looked at; try again", t.label())
+	}
+	owner := ""
+	if t.Assigned {
+		owner = t.Owner
+		if _, err := d.running(owner); err != nil {
+			owner = ""
+		}
+	}
+	d.emit(&TaskRolledBack{Task: t.ID, Owner: owner, Commit: b.Commit, Reason: b.Reason})
+	if owner != "" {
+		d.assigned(owner, t.ID, "What was done of task %s (%s) was rolled back, and the task is on the list again.", t.ID, t.Subject)
+	}
+	if d.lead().Agent != External {
+		d.tell(d.team.Lead, TypeSystem, t.ID, "What was done of task %s (%s) was rolled back by the user, and the task is on the list again.", t.ID, t.Subject)
+	}
+	return nil
+}
+
+// TaskRolledBack says that the work of the task was undone, and that it is on the list again. Owner is who it is meant for.
+type TaskRolledBack struct{ Task, Owner, Commit, Reason string }
+
+func (e *TaskRolledBack) fields(c *coder) {
+	c.str("task", &e.Task)
+	c.str("owner", &e.Owner)
+	c.str("commit", &e.Commit)
+	c.str("reason", &e.Reason)
+}
+
+func (e *TaskRolledBack) apply(s *State, r *Record) {
+	if t := s.task(e.Task); t == nil || t.Status == Deleted {
+		return
+	}
+	s.begun()
+	s.change(e.Task, r, func(t *Task) {
+		t.Status, t.StartedAt, t.CompletedAt, t.CompletedBy, t.Result = Pending, 0, 0, "", ""
+		t.Owner, t.Assigned = e.Owner, e.Owner != ""
+		t.Failure, t.Failures = "", 0
+		t.Saved, t.Work = nil, nil
+		t.Fence++
+	})
+}
