@@ -115,12 +115,18 @@ func consolidateUntil(at string) int {
 		}
 		return 0
 	}
-	_, err = Run(ctx, Options{Desk: d, Dir: dir, Actor: team.User, at: func(point string) {
+	last, rollsBack := strings.CutPrefix(last, "rollback:")
+	o := Options{Desk: d, Dir: dir, Actor: team.User, at: func(point string) {
 		fmt.Println(point)
 		if point == last {
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}
-	}})
+	}}
+	if rollsBack {
+		_, err = RollBackTask(ctx, o, "2", "")
+	} else {
+		_, err = Run(ctx, o)
+	}
 	if err != nil {
 		fmt.Println("error:", err)
 		return 1
