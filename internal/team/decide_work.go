@@ -27,11 +27,12 @@ const MaxFiles = 1000
 // Open reports whether it is still to be recorded what the task did.
 func (w *Work) Open() bool { return w != nil && w.Base != "" && !w.Done }
 
-// WorkWanted returns what is to be recorded now of the task's work: [WantBase], [WantRecord], or "" for nothing.
+// WorkWanted returns what is to be recorded now of the task's work: [WantBase], [WantRecord], or "" for nothing. Of a
+// team that is only observed nothing is: its work is its own program's.
 func (s *State) WorkWanted(task string) WantKind {
 	t := s.task(task)
 	switch {
-	case t == nil:
+	case t == nil || s.team.Observed != "":
 		return ""
 	case t.Status == InProgress && (t.Work == nil || t.Work.Fence != t.Fence):
 		return WantBase
