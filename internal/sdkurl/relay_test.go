@@ -431,12 +431,14 @@ func TestSlowConsumer(t *testing.T) {
 		}
 	}
 	q := s.r.outs[0]
-	q.mu.Lock()
-	held, disk := q.bytes, q.file.end
-	q.mu.Unlock()
-	if held > 1<<20 || disk < 20<<20 {
-		t.Errorf("%d bytes in memory, %d on disk", held, disk)
-	}
+	s.await("what does not fit into memory is on disk", func() bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.bytes > 1<<20 {
+			t.Errorf("%d bytes in memory", q.bytes)
+		}
+		return q.file.end >= 20<<20
+	})
 	for n := range count {
 		if got := s.hear(); got != line(n) {
 			t.Fatalf("line %d is %.40q", n, got)
