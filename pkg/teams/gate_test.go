@@ -176,6 +176,11 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 			return err
 		},
 		"Manager.Cleanup":       m.Cleanup,
+		"Manager.PushTeam":      func(ctx context.Context) error { return m.PushTeam(ctx, "core", teams.Push{}) },
+		"Manager.PullTeam": func(ctx context.Context) error {
+			_, err := m.PullTeam(ctx, "core", teams.Pull{})
+			return err
+		},
 		"Manager.SpawnTeammate": spawn(teams.Spawn{Name: "eve", Agent: teams.Shell, Program: "/bin/false"}),
 		"Team.Questions": func(ctx context.Context) error {
 			for _, err := range team.Questions(ctx) {
