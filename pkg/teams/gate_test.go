@@ -175,8 +175,8 @@ func usersEntries(m *teams.Manager, team *teams.Team) map[string]func(context.Co
 			_, err := m.CreateTeam(ctx, teams.TeamConfig{Name: "new"})
 			return err
 		},
-		"Manager.Cleanup":       m.Cleanup,
-		"Manager.PushTeam":      func(ctx context.Context) error { return m.PushTeam(ctx, "core", teams.Push{}) },
+		"Manager.Cleanup":  m.Cleanup,
+		"Manager.PushTeam": func(ctx context.Context) error { return m.PushTeam(ctx, "core", teams.Push{}) },
 		"Manager.PullTeam": func(ctx context.Context) error {
 			_, err := m.PullTeam(ctx, "core", teams.Pull{})
 			return err
