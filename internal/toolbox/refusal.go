@@ -107,6 +107,8 @@ var commands = []struct{ line, tool string }{
 	{` To see what became of it: cadre pull \S+ to take it back, where it runs nowhere else: cadre resume \S+ --take-back`, ` Tell the user`},
 	{`take the lead: cadre resume \S+ --take-over`, `the user can take the lead`},
 	{` When it is there: cadre resume \S+ to complete the team without it: cadre consolidate .*$`, ` Tell the user`},
+	{`to take that back first: cadre consolidate \S+ --roll-back`, `the user can take that back`},
+	{`release it first: cadre task release \S+ \S+`, `have it released first`},
 	{`; say so: cadre consolidate \S+ --with-check-changes`, `; the user can ask for it`},
 	{`To take the lead from it: cadre resume \S+ --take-over`, `The user can take the lead from it`},
 	{`\(cadre resume \S+\)`, `(the user brings one back)`},
