@@ -272,6 +272,7 @@ func TestBytesArePassedOn(t *testing.T) {
 	if got := s.hear() + s.hear(); got != "{\"a\":1}\n{\"a\":2}\n" {
 		t.Errorf("a frame of two lines becomes %q", got)
 	}
+	s.await("the observer sees the last line", func() bool { return len(s.notes(&s.seen)) >= 11 })
 	seen := s.notes(&s.seen)
 	if n := len(seen); n != 11 || seen[n-1] != "{\"a\":2}\n" || seen[n-2] != "{\"a\":1}\n" {
 		t.Errorf("the observer saw %d lines", n)
