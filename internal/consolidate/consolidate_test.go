@@ -471,8 +471,12 @@ func TestCheckpoint(t *testing.T) {
 	if _, err := Run(l.ctx, o); err != nil {
 		t.Fatal(err)
 	}
-	if status, text := state(l); saved == "" || status != "complete" || l.git("rev-parse", "cadre/demo^") != saved {
+	// One checkpoint with the end of the team, and one with its record, which is made after that.
+	if status, text := state(l); saved == "" || status != "complete" || l.git("rev-parse", "cadre/demo~2") != saved {
 		t.Errorf("at the end it is\n%s", text)
+	}
+	if kept := l.git("show", "cadre/demo:.claude/teams/demo/COMPLETED"); !strings.Contains(kept, l.git("rev-parse", "main")) {
+		t.Errorf("the record in the last checkpoint is\n%s", kept)
 	}
 
 	l = newLab(t)
