@@ -18,7 +18,7 @@ facts: [a.txt]
 members: [{name: ann, isolation: worktree}, {name: bob}]
 tasks:
 - {id: one, owner: ann, run: "echo hers >>a.txt; git commit -qam hers"}
-- {id: two, owner: bob, run: "test -e go && echo done >two.txt", blockedBy: [one]}
+- {id: two, owner: bob, run: "test -e go && echo done >two.txt"}
 `
 
 // moving is a world with a team that has work in a worktree, some of it not committed, and more to do.
