@@ -257,18 +257,31 @@ func (r *reaching) matches(base, name string) []string {
 	if name == "" || name == "." || name == ".." || strings.Trim(name, "*") == "" {
 		return nil
 	}
+	folder := base
+	if rest, ok := strings.CutPrefix(name, r.dir+"/"); ok {
+		folder, name = r.dir, rest
+	}
+	path := filepath.Clean(name)
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(base, name)
+		path = filepath.Join(folder, name)
 	}
-	name = filepath.Clean(name)
 	if !strings.ContainsAny(name, "*?[") {
-		return []string{name}
+		return []string{path}
 	}
-	paths, err := filepath.Glob(name)
+	pattern := filepath.Clean(name)
+	if !filepath.IsAbs(name) {
+		pattern = filepath.Join(literally(folder), name)
+	}
+	paths, err := filepath.Glob(pattern)
 	if err != nil {
-		return []string{name}
+		return []string{path}
 	}
-	return append(paths[:min(len(paths), maxMatches)], name)
+	return append(paths[:min(len(paths), maxMatches)], path)
+}
+
+// literally is the pattern that stands for a path alone, whatever signs of patterns are in it.
+func literally(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // inside returns the path of a file of the project, relative to it.

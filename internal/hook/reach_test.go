@@ -113,6 +113,17 @@ func TestReach(t *testing.T) {
 	}
 }
 
+// The name of the project's folder is no pattern.
+func TestReachInAFolderLikeAPattern(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a[b]*c")
+	write(t, filepath.Join(dir, "hooks", "one.sh"), "")
+	for _, command := range []string{"sh hooks/*.sh", "sh hooks/one.sh", `sh "$CLAUDE_PROJECT_DIR"/hooks/o*`, "cd hooks; sh one.?h"} {
+		if got := reachOf(dir, command).Files; !slices.Equal(got, []string{"hooks/one.sh"}) {
+			t.Errorf("%s: %q", command, got)
+		}
+	}
+}
+
 // What cannot be followed is said.
 func TestReachSaysWhatItCannotFollow(t *testing.T) {
 	dir := t.TempDir()
