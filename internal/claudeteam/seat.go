@@ -168,7 +168,7 @@ func (s *Seat) Leave(ctx context.Context) error {
 func (s *Seat) remove() error {
 	err := os.RemoveAll(s.dir)
 	all := filepath.Dir(s.dir)
-	if seats, _ := filepath.Glob(filepath.Join(all, "*", "*")); len(seats) == 0 {
+	if seats, _ := fs.Glob(os.DirFS(all), "*/*"); len(seats) == 0 {
 		err = errors.Join(err, os.RemoveAll(all))
 	}
 	return err
@@ -176,8 +176,9 @@ func (s *Seat) remove() error {
 
 // Sweep removes the seats of teams that are over, of which nobody came back to say so. claude is Claude Code's folder.
 func Sweep(ctx context.Context, claude, root string) error {
-	seats, err := filepath.Glob(filepath.Join(root, "*", "*", "processes"))
-	for _, processes := range seats {
+	seats, err := fs.Glob(os.DirFS(root), "*/*/processes")
+	for _, seat := range seats {
+		processes := filepath.Join(root, filepath.FromSlash(seat))
 		s := &Seat{dir: filepath.Dir(processes)}
 		if _, there := native.Open(claude, filepath.Base(filepath.Dir(s.dir))); team.CodeOf(there) != team.NotFound {
 			continue

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,11 +62,11 @@ type block struct {
 // find looks for the file, once it is there.
 func (h *history) find() bool {
 	if h.path == "" {
-		found, _ := filepath.Glob(filepath.Join(h.claude, "projects", "*", h.session+".jsonl"))
+		found, _ := fs.Glob(os.DirFS(h.claude), "projects/*/"+h.session+".jsonl") // the folder's own name is no pattern
 		if len(found) == 0 {
 			return false
 		}
-		h.path = found[0]
+		h.path = filepath.Join(h.claude, filepath.FromSlash(found[0]))
 	}
 	return true
 }
