@@ -33,11 +33,7 @@ func (r Runner) HoldIndex(ctx context.Context, dir, path, mark string) (*Index, 
 			return nil, err
 		}
 	}
-	data, err := os.ReadFile(path)
-	if err == nil {
-		err = os.WriteFile(i.next, data, 0o644)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := CopyIndex(path, i.next); err != nil {
 		i.Release()
 		return nil, err
 	}
@@ -85,4 +81,30 @@ func (i *Index) Release() {
 	os.Remove(i.next)
 	os.Remove(i.lock)
 	os.Remove(i.ours) // last: by this name the lock is known to be ours
+}
+
+// CopyIndex copies an index, for a use of ours beside the person's. Where there is none it does nothing.
+//
+// The copy gets the time of the original. Git takes a file for unchanged when its size and time are as the index has them,
+// unless the file was changed in the very second in which the index was written, or later: then it looks into the file. A
+// copy with a later time would make it believe what it must not.
+func CopyIndex(from, to string) error {
+	info, err := os.Stat(from) // before it is read: an older time only makes git look more often
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = os.WriteFile(to, data, info.Mode().Perm())
+	}
+	if err == nil {
+		err = os.Chtimes(to, info.ModTime(), info.ModTime())
+	}
+	return err
 }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"cadre/internal/git"
 	"cadre/internal/proc"
 )
 
@@ -112,11 +112,7 @@ func (f folder) withOwnIndex(ctx context.Context) (own folder, done func(), err 
 		return f, nil, err
 	}
 	copied := filepath.Join(scratch, "index")
-	data, err := os.ReadFile(index)
-	if err == nil {
-		err = os.WriteFile(copied, data, 0o600)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := git.CopyIndex(index, copied); err != nil {
 		return f, nil, errors.Join(err, os.RemoveAll(scratch))
 	}
 	return folder{f.With("GIT_INDEX_FILE=" + copied)}, func() { os.RemoveAll(scratch) }, nil

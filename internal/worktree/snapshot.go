@@ -177,10 +177,8 @@ func (s *Snapshots) seed(ctx context.Context) error {
 		s.seeded = err == nil
 		return err
 	}
-	if data, err := os.ReadFile(s.theirs); err == nil {
-		if err := os.WriteFile(s.ours, data, 0o600); err != nil {
-			return err
-		}
+	if err := git.CopyIndex(s.theirs, s.ours); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err
 	}
 	_, err = s.Run(ctx, nil, "read-tree", "--reset", head)
 	if _, refused := errors.AsType[*git.Refusal](err); refused { // the person's index is damaged, which is not for us to say

@@ -2,12 +2,14 @@ package worktree_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cadre/internal/worktree"
 )
@@ -253,5 +255,36 @@ func TestCommit(t *testing.T) {
 	r.git("branch", "-q", "-D", r.place.Branch)
 	if _, _, err := worktree.Commit(r.ctx, r.procs, r.place, "x\n"); err == nil || !strings.Contains(err.Error(), "neither the worktree") {
 		t.Error(err)
+	}
+}
+
+// A change in the second in which the index was written, of a file that keeps its size, is seen: the copy of the index that we
+// work with is as old as the original, by which git knows that it has to look.
+func TestChangeWithinTheIndexesSecond(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	file, index, then := filepath.Join(r.place.Repo, "a.txt"), filepath.Join(r.place.Repo, ".git", "index"), time.Now().Add(-time.Hour)
+	r.git("config", "core.trustctime", "false") // else git may see it by the time of the test
+	r.git("config", "core.checkStat", "minimal")
+	r.write(r.place.Repo, "a.txt", "one\n")
+	if err := os.Chtimes(file, then, then); err != nil {
+		t.Fatal(err)
+	}
+	r.git("add", "a.txt")
+	r.git("commit", "-qm", "one")
+	r.write(r.place.Repo, "a.txt", "two\n")
+	if err := errors.Join(os.Chtimes(file, then, then), os.Chtimes(index, then, then)); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := worktree.Diff(r.ctx, r.procs, r.place.Repo, nobodys); err != nil || !strings.Contains(string(e.Patch), "+two") {
+		t.Errorf("the patch is %q, %v", e.Patch, err)
+	}
+	s, err := worktree.OpenSnapshots(r.ctx, r.procs, r.place.Repo, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := s.Take(r.ctx, "", "now", func(string) (bool, string) { return false, "" })
+	if err != nil || r.git("show", snap.Commit+":a.txt") != "two" {
+		t.Errorf("the snapshot is %+v, %v", snap, err)
 	}
 }
