@@ -56,6 +56,7 @@ func RollBackTask(ctx context.Context, o Options, task, reason string) (Undone, 
 		err = w.gone()
 	case t.Status != team.Completed:
 		err = w.undoSaved(ctx, t, &u)
+	case t.Work.Commit == t.Work.Base: // it changed nothing, and only returns to the queue
 	case t.Work.Branch != "":
 		err = w.undoOnBranch(ctx, t, all, &u)
 	default:

@@ -87,6 +87,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer a.close()
+	if err := a.reopen(ctx); err != nil {
+		return Result{}, err
+	}
 	l := &Lead{Desk: a.desk, Title: o.File.Report.Title, Sections: o.File.Report.Sections, Report: a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Log, Merge: a.merge}
 	short, err := a.work(ctx, l)
 	if err != nil {
@@ -137,6 +140,17 @@ func (a *attempt) pending(ctx context.Context, r Result) consolidate.Pending {
 		a.Log("whether anything is to be committed is not known: " + err.Error())
 	}
 	return p
+}
+
+// reopen makes a team active that is marked for its end and has open tasks, which nobody would begin.
+func (a *attempt) reopen(ctx context.Context) error {
+	t, open := a.desk.Team(), 0
+	a.desk.View(func(s *team.State) { open = s.Count(team.Pending) + s.Count(team.InProgress) })
+	if t.Status != team.TeamConsolidating || t.Consolidation.Open() || open == 0 {
+		return nil
+	}
+	_, err := a.desk.Do(ctx, team.Command{Actor: team.User, Body: &team.SetStatus{Status: team.TeamActive, Reason: "there are open tasks"}})
+	return err
 }
 
 // attempt is a run under way.

@@ -22,7 +22,12 @@ func (s *State) RollsBack(task string) error {
 		}
 	}
 	done := t.Status == Completed
+	if err := s.team.CheckHere(); err != nil {
+		return err
+	}
 	switch {
+	case s.over():
+		return refuse(Finished, "team %s is %s, and what its tasks did stays as it is", s.team.Name, s.team.Status)
 	case s.team.Consolidation.Open():
 		return refuse(NotReady, "team %s is being consolidated; to take that back first: cadre consolidate %s --roll-back", s.team.Name, s.team.Name)
 	case t.Status == InProgress:
@@ -41,8 +46,6 @@ func (s *State) RollsBack(task string) error {
 		return refuse(NotReady, "what %s did is still to be recorded; a host does that: cadre resume %s", t.label(), s.team.Name)
 	case t.Work.Commit == "":
 		return refuse(Nothing, "what %s did could not be recorded: %s", t.label(), clipTo(strings.Join(t.Work.Left, "; "), 500))
-	case t.Work.Commit == t.Work.Base:
-		return refuse(Nothing, "%s changed nothing that is in a commit", t.label())
 	}
 	return nil
 }
@@ -75,6 +78,9 @@ func (b *RollBackTask) decide(d *decision) error {
 		if _, err := d.running(owner); err != nil {
 			owner = ""
 		}
+	}
+	if d.team.Status == TeamConsolidating { // else nobody would take it
+		d.emit(&TeamStatusChanged{Status: TeamActive, Reason: t.label() + " was rolled back"})
 	}
 	d.emit(&TaskRolledBack{Task: t.ID, Owner: owner, Commit: b.Commit, Reason: b.Reason})
 	if owner != "" {
