@@ -113,7 +113,7 @@ func (p *putting) missing(ctx context.Context) (all []team.Missing, err error) {
 			}
 		case p.same:
 		case w != nil && w.Commit != "":
-			all = append(all, p.inFiles(t.ID, w.Files)...)
+			all = append(all, p.inFiles(t.ID, w.Files, w.Left)...)
 		case isolated[t.CompletedBy]:
 			if what := p.unrecorded(team.BranchOf(p.Team, t.CompletedBy)); what != "" {
 				all = append(all, team.Missing{Task: t.ID, Branch: team.BranchOf(p.Team, t.CompletedBy), What: what})
@@ -123,7 +123,7 @@ func (p *putting) missing(ctx context.Context) (all []team.Missing, err error) {
 		case p.r.Work.Unknown != "":
 			all = append(all, team.Missing{Task: t.ID, What: fmt.Sprintf("what it did was in %s on %s and is not carried: %s", p.r.Work.Top, p.r.Work.Machine, p.r.Work.Unknown)})
 		default:
-			all = append(all, p.inFiles(t.ID, nil)...)
+			all = append(all, p.inFiles(t.ID, nil, nil)...)
 		}
 	}
 	if len(all) > team.MaxMissing {
@@ -164,9 +164,13 @@ func (p *putting) unrecorded(branch string) string {
 	return fmt.Sprintf("the branch %s; it is on %s", branch, p.machine())
 }
 
-// inFiles lists which of the files of a task are not here as they were carried, or were not carried; of a task whose files nobody recorded any may be its.
-func (p *putting) inFiles(task string, files []string) (all []team.Missing) {
-	its := func(path string) bool { return files == nil || slices.Contains(files, path) }
+// inFiles lists which of the files of a task are not here as they were carried, or were not carried; of a task whose files
+// nobody recorded any may be its. left are those that its record names because no commit has them, each with the reason.
+func (p *putting) inFiles(task string, files, left []string) (all []team.Missing) {
+	its := func(path string) bool {
+		return files == nil || slices.Contains(files, path) ||
+			slices.ContainsFunc(left, func(one string) bool { return strings.HasPrefix(one, path+" (") })
+	}
 	for _, c := range p.lacks {
 		if !its(c.Path) || len(all) >= mostPaths {
 			continue
