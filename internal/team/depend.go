@@ -18,16 +18,38 @@ func (s *State) onBranch(t *Task) *Member {
 	return nil
 }
 
+// onBranches returns the tasks on branches that these blockers are, or that they build on: a command in the merged worktree
+// has seen such work and leaves none of its own, so that what waits for it builds on that work too.
+func (s *State) onBranches(blockers []string) (all []*Task) {
+	seen := map[string]bool{}
+	var look func(ids []string)
+	look = func(ids []string) {
+		for _, id := range ids {
+			b := s.task(id)
+			if b == nil || b.Status == Deleted || seen[id] {
+				continue
+			}
+			seen[id] = true
+			switch {
+			case b.In != "":
+				look(b.BlockedBy)
+			case s.onBranch(b) != nil:
+				all = append(all, b)
+			}
+		}
+	}
+	look(blockers)
+	return all
+}
+
 // hidden returns a task among the blockers whose work is on a branch, so that the member would not see it where it works; nil for none.
 // Members with a worktree are given that work. The lead and external members look for it themselves.
 func (s *State) hidden(m *Member, in string, blockers []string) *Task {
 	if m.Isolation == Worktree || m.Agent == External || m.Name == s.team.Lead || in == InMerged {
 		return nil
 	}
-	for _, id := range blockers {
-		if b := s.task(id); b != nil && b.Status != Deleted && s.onBranch(b) != nil {
-			return b
-		}
+	if all := s.onBranches(blockers); len(all) > 0 {
+		return all[0]
 	}
 	return nil
 }
@@ -47,15 +69,7 @@ func (d *decision) sees(m *Member, t *Task, blockers []string) error {
 
 // bound reports whether who may take the task hangs on where its work is, or is to be.
 func (s *State) bound(t *Task) bool {
-	if t.In != "" {
-		return true
-	}
-	for _, id := range t.BlockedBy {
-		if b := s.task(id); b != nil && s.onBranch(b) != nil {
-			return true
-		}
-	}
-	return false
+	return t.In != "" || len(s.onBranches(t.BlockedBy)) > 0
 }
 
 // NeedsWorktree reports whether the task builds on work that is on branches, so that in the team's directory nobody takes it.
@@ -80,8 +94,8 @@ func (s *State) BuildsOn(task string) (all []Task) {
 	if t == nil {
 		return nil
 	}
-	for _, id := range t.BlockedBy {
-		if b := s.task(id); b != nil && b.Status == Completed && s.onBranch(b) != nil {
+	for _, b := range s.onBranches(t.BlockedBy) {
+		if b.Status == Completed {
 			all = append(all, s.show(b))
 		}
 	}

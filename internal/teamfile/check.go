@@ -93,16 +93,38 @@ func (p *parser) checkSight(c crew) {
 			continue
 		}
 		for i, id := range t.BlockedBy {
-			on := c.takers(byID[id])
-			n := slices.IndexFunc(on, isolated)
-			if n < 0 || byID[id].In != "" || i >= len(t.blockers) {
+			one, by := c.onBranch(byID, id, isolated, map[string]bool{})
+			if one == "" || i >= len(t.blockers) {
 				continue
 			}
 			p.fail(t.blockers[i], "task %q builds on %q, which %s does in a worktree of its own, and %s works in the team's directory, which does not have that work. "+
 				"Give the task to a member with isolation: worktree, or have its command run where all work is merged: in: %s",
-				shorten(t.ID), shorten(id), on[n].Name, list(namesOf(takers)), inMerged)
+				shorten(t.ID), shorten(one), by, list(namesOf(takers)), inMerged)
 		}
 	}
+}
+
+// onBranch returns the task that is done on a branch and by whom: the one of that id, or one that it builds on where it runs
+// in the merged worktree; "" for none.
+func (c crew) onBranch(byID map[string]taskNode, id string, isolated func(Member) bool, seen map[string]bool) (task, by string) {
+	t, there := byID[id]
+	if !there || seen[id] {
+		return "", ""
+	}
+	seen[id] = true
+	if t.In == "" {
+		on := c.takers(t)
+		if n := slices.IndexFunc(on, isolated); n >= 0 {
+			return id, on[n].Name
+		}
+		return "", ""
+	}
+	for _, before := range t.BlockedBy {
+		if task, by := c.onBranch(byID, before, isolated, seen); task != "" {
+			return task, by
+		}
+	}
+	return "", ""
 }
 
 // takers are the members who may take the task.
