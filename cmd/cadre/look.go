@@ -44,8 +44,9 @@ type overview struct {
 	Seq         int64          `json:"seq"`
 	CreatedAt   team.Time      `json:"createdAt"`
 	UpdatedAt   team.Time      `json:"updatedAt"`
-	LookedAt    team.Time      `json:"lookedAt"`  // when it was looked at which processes are alive
-	Attention   []team.Item    `json:"attention"` // what waits for a person
+	Released    team.Time      `json:"released,omitempty"` // since when it continues on another machine
+	LookedAt    team.Time      `json:"lookedAt"`           // when it was looked at which processes are alive
+	Attention   []team.Item    `json:"attention"`          // what waits for a person
 }
 
 // summarize is the team as it is, and as it was found outside.
@@ -54,7 +55,7 @@ func (a *app) summarize(s *team.State, outside *team.Outside) overview {
 	o := overview{ID: t.ID, Name: t.Name, Status: t.Status, Goal: t.Goal, Dir: t.Dir, Lead: t.Lead, Delegate: t.Delegate, Usage: t.Usage, Exhausted: t.Exhausted,
 		Report: t.Report, Seq: s.Seq(), Messages: s.MessageSeq(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Hosted: outside.Hosted, Led: outside.Led, Dormant: s.Dormant(outside), Interrupted: s.Interrupted(outside), LookedAt: outside.At,
-		Tasks: map[string]int{}, Attention: s.Attention(desk.Now(), outside)}
+		Released: t.Released.At, Tasks: map[string]int{}, Attention: s.Attention(desk.Now(), outside)}
 	if o.Attention == nil {
 		o.Attention = []team.Item{}
 	}
@@ -80,6 +81,8 @@ func (a *app) summarize(s *team.State, outside *team.Outside) overview {
 // state is the status for people: what is true of the team, not only what was recorded last.
 func (o overview) state() string {
 	switch {
+	case o.Released != 0:
+		return "released"
 	case o.Interrupted:
 		return "interrupted"
 	case o.Dormant:

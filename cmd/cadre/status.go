@@ -148,6 +148,8 @@ func (n *standing) next() string {
 		}
 	}
 	switch all := n.Tasks["pending"] + n.Tasks["in_progress"] + n.Tasks["completed"]; {
+	case n.Released != 0:
+		return "next: cadre pull " + n.called
 	case n.Observed != "" && n.Watched, n.Status == team.TeamConsolidating, n.Hosted && n.Tasks["in_progress"] > 0:
 		return "nothing waits for you; to follow it: cadre log " + n.called + " --follow"
 	case n.Observed != "":
@@ -224,6 +226,9 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 	}
 	if o.Goal != "" {
 		w.Printf("goal: %s\n", o.Goal)
+	}
+	if o.Released != 0 {
+		w.Printf("this machine let go of it %s, so that it continues elsewhere; to take it back: cadre resume %s --take-back\n", show.Ago(n.now, o.Released), n.called)
 	}
 	w.Printf("%slast change %s", where(o.Dir), show.Ago(n.now, o.UpdatedAt))
 	if o.Usage.Tokens() > 0 {

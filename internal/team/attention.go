@@ -101,10 +101,10 @@ const budgetLow = 80
 
 // Attention returns what waits for a person, always in the same order. One cause is one item: members that are offline because the only
 // host died are named by the item of that. What an agent that leads is told of and can see to waits for it, not for the user. A team
-// that is only observed has none: its own agents answer there. The cost does not grow with the tasks that are done or in progress.
+// that is only observed has none: its own agents answer there; nor has one that this machine let go of. The cost does not grow with the tasks that are done or in progress.
 func (s *State) Attention(now Time, o *Outside) []Item {
 	a := &attention{s: s, t: &s.team, o: o, now: now, lead: ForUser}
-	if !s.Exists() || s.team.Observed != "" {
+	if !s.Exists() || s.team.Observed != "" || s.team.Released != (Released{}) { // what waits, waits where the team went
 		return nil
 	}
 	if s.leadActs(o) {
