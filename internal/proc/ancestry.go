@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 )
 
 // Origin is where a process comes from, as its ancestors and the register of the nearest host among them tell. Of the
@@ -27,7 +26,7 @@ type Origin struct {
 // below is false where no ancestor is listed. It costs a system call where the list is empty, and some 10 µs an ancestor
 // elsewhere.
 func Ancestry(list string) (origin Origin, below bool, err error) {
-	return AncestryOf(list, os.Getpid())
+	return AncestryOf(list, ownPid())
 }
 
 // AncestryOf is [Ancestry] for another process. The error is [os.ErrNotExist] if there is none with that pid.

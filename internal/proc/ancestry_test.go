@@ -3,6 +3,7 @@ package proc
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // originMode makes the test binary write its own origin: its arguments are this word, the list, and the file to write.
@@ -285,4 +287,23 @@ func BenchmarkAncestry(b *testing.B) {
 			}
 		}
 	})
+}
+
+// A pipe in the place of an entry is an error, and nobody waits for it.
+func TestAListWithAPipe(t *testing.T) {
+	list := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(list, fmt.Sprintf("%d-x.json", os.Getpid())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := AncestryOf(list, os.Getpid())
+		_, _, below := AncestryOf(list, os.Getppid())
+		ended <- errors.Join(err, below)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the walk waits for the pipe")
+	}
 }

@@ -86,3 +86,6 @@ func awaitExit(pid int) error {
 		}
 	}
 }
+
+// ownPid is the number of this process.
+func ownPid() int { return os.Getpid() }

@@ -91,3 +91,14 @@ func awaitExit(pid int) error {
 		}
 	}
 }
+
+// ownPid is the number under which /proc has this process. In a namespace of its own it has another one, and /proc may still
+// be that of the system.
+func ownPid() int {
+	if name, err := os.Readlink("/proc/self"); err == nil {
+		if pid, err := strconv.Atoi(name); err == nil {
+			return pid
+		}
+	}
+	return os.Getpid()
+}

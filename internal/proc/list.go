@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"cadre/internal/regularfile"
 )
 
 // ListFolder is the usual name of a folder that lists registers, beside the folders of the teams whose sessions they run.
@@ -107,7 +109,7 @@ func listedPid(name string) (pid int, ok bool) {
 }
 
 func readEntry(path string) (e entry, err error) {
-	data, err := os.ReadFile(path)
+	data, err := regularfile.Read(path, maxNote) // who is kept out by it may have put something else there
 	if err != nil {
 		return e, err
 	}
