@@ -156,12 +156,12 @@ func (n *standing) next() string {
 		return "next: cadre observe " + n.observing()
 	case ended(team.Team{Status: n.Status}):
 		return "next: cadre review " + n.called
+	case all > 0 && n.Tasks["completed"] == all && !n.Led:
+		return "all tasks are done; next: cadre consolidate " + n.called
 	case n.Teammates == 0:
 		return fmt.Sprintf("next: cadre spawn %s NAME", n.called)
 	case all == 0:
 		return fmt.Sprintf("next: cadre task add %s SUBJECT", n.called)
-	case n.Tasks["completed"] == all && !n.Led:
-		return "all tasks are done; next: cadre consolidate " + n.called
 	}
 	return "nothing waits for you; to follow it: cadre log " + n.called + " --follow"
 }
