@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -225,10 +226,16 @@ func TestAHostThatCanRecordNothing(t *testing.T) {
 	})
 }
 
-// deaf is a journal that tells nobody of changes.
-type deaf struct{ journal.Journal }
+// deafened is a journal that tells nobody of changes once it is deaf.
+type deafened struct {
+	journal.Journal
+	deaf *atomic.Bool
+}
 
-func (deaf) Wait(ctx context.Context, _ int64) error {
+func (d deafened) Wait(ctx context.Context, after int64) error {
+	if err := d.Journal.Wait(ctx, after); err != nil || !d.deaf.Load() {
+		return err
+	}
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -236,8 +243,9 @@ func (deaf) Wait(ctx context.Context, _ int64) error {
 // A session that was replaced, and whose host has not heard of that, gets no mail with the results of its tools: it is for the next one.
 func TestAReplacedSessionGetsNoMail(t *testing.T) {
 	s := newStage(t, spawn("ann"))
+	var deaf atomic.Bool
 	ann := next(t, modelled(s, func(o *coord.Options) {
-		d, err := desk.Open(t.Context(), deaf{s.team.Open()}, desk.Options{})
+		d, err := desk.Open(t.Context(), deafened{s.team.Open(), &deaf}, desk.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,6 +254,7 @@ func TestAReplacedSessionGetsNoMail(t *testing.T) {
 	}))
 	ann.begun <- agent.Started{Session: "s-1"}
 	s.untilStatus("ann", team.Idle)
+	deaf.Store(true)
 	s.do("lead", &team.SendMessage{To: "ann", Body: "the first", Priority: "normal"})
 	if text := ann.call(t, "TaskList", `{}`); !strings.Contains(text, "the first") {
 		t.Errorf("the present session is told %q", text)
