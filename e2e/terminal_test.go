@@ -94,7 +94,7 @@ func (p *terminal) ended() int {
 	p.wait("the command in the terminal does not end", func() bool {
 		status = strings.TrimSpace(p.do("display-message", "-p", "#{pane_dead_status}"))
 		if status == "" {
-			p.do("run-shell", "true") // tmux now and then misses the end of a child, and looks after all of them at the next one's
+			p.do("run-shell", "-b", "true") // tmux sometimes misses the end of a child, and looks at all of them when the next one ends; it may miss the end of this one too
 		}
 		return status != ""
 	})
