@@ -132,13 +132,80 @@ func TestAnotherTeamsFiles(t *testing.T) {
 	}
 	segment := "journal/00000000000000000001.jsonl"
 	was := copyOver(segment)
+	w.refused(w.cadre("task", "list", "demo"), 2, "it is a segment of the journal", "cadre fsck demo")
+	w.refused(w.cadre("fsck", "demo"), 2, "the segments beside it are of")
+	w.refused(w.cadre("fsck", "demo", "--mend"), 2, "Put the team's own files back")
+	marker := "journal/durable" // with it the journal is whole, and another team's
+	wasMarked := copyOver(marker)
 	w.refused(w.cadre("task", "list", "demo"), 2, "it is the history of team other", "cadre fsck demo")
 	w.refused(w.cadre("fsck", "demo"), 2, "it is the history of team other")
-	w.refused(w.cadre("fsck", "demo", "--mend"), 2, "put the team's own files back")
+	w.refused(w.cadre("fsck", "demo", "--mend"), 2, "Put the team's own files back")
+	if err := os.WriteFile(file("demo", marker), wasMarked, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(file("demo", segment), was, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.must("task", "add", "demo", "it works again")
+}
+
+// A team of the same name in another home is another team: neither its journal nor one file of it is believed in the place of
+// ours, fsck changes nothing, and the way out that it names works.
+func TestAnotherHomesFiles(t *testing.T) {
+	w := newWorld(t)
+	w.repository()
+	segment, marker := "journal/00000000000000000001.jsonl", "journal/durable"
+	other := filepath.Join(w.root, "other")
+	for _, home := range []string{w.home, other} {
+		subject := "ours"
+		if home == other {
+			subject = "theirs"
+		}
+		for _, args := range [][]string{{"create", "demo"}, {"spawn", "demo", "ann", "--agent", "external"}, {"task", "add", "demo", subject}} {
+			if r := w.with([]string{"CADRE_HOME=" + home, "CLAUDE_CONFIG_DIR=" + home + "-claude"}, args...); r.code != 0 {
+				t.Fatalf("%q: %s", args, r.err)
+			}
+		}
+	}
+	w.must("checkpoint", "demo")
+	at := func(home, name string) string { return filepath.Join(home, "teams", "demo", name) }
+	for _, files := range [][]string{{segment}, {marker}} {
+		was := map[string][]byte{}
+		for _, name := range files {
+			ours, err := os.ReadFile(at(w.home, name))
+			theirs, err2 := os.ReadFile(at(other, name))
+			if err := errors.Join(err, err2, os.WriteFile(at(w.home, name), theirs, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			was[name] = ours
+		}
+		w.refused(w.cadre("task", "list", "demo"), 2, "it is a segment of the journal", "cadre fsck demo")
+		for _, args := range [][]string{{"fsck", "demo"}, {"fsck", "demo", "--mend"}} {
+			w.refused(w.cadre(args...), 2, "the segments beside it are of", "nothing was changed", "cadre resume demo --from-git")
+		}
+		for name, data := range was {
+			if err := os.WriteFile(at(w.home, name), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if list := w.must("task", "list", "demo"); !strings.Contains(list, "ours") {
+			t.Errorf("with its own files again, the team has\n%s", list)
+		}
+	}
+	data, err := os.ReadFile(at(other, segment))
+	if err := errors.Join(err, os.WriteFile(at(w.home, segment), data, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	w.must("resume", "demo", "--from-git")
+	if list := w.must("task", "list", "demo"); !strings.Contains(list, "ours") || strings.Contains(list, "theirs") {
+		t.Errorf("restored is\n%s", list)
+	}
+
+	// The restored history is another one than the one before it, of the same team.
+	data, err = os.ReadFile(filepath.Join(w.home, "teams", "demo", marker))
+	if err != nil || !strings.Contains(string(data), "+") {
+		t.Errorf("the marker of the restored team is %q, %v", data, err)
+	}
 }
 
 // Task files that somebody removed or added are put right by the next change, and altered ones by fsck.

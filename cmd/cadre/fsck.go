@@ -80,6 +80,9 @@ func (a *app) examine(ctx context.Context, name, dir string) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
+	if h.Swapped != "" {
+		return verdict{}, anothers(name, h.Swapped)
+	}
 	v := verdict{Team: name, Segments: h.Segments, Last: h.Last, Durable: h.Durable, Snapshot: h.Snapshot, Problems: []string{}, Notes: []string{}}
 	for _, p := range h.Problems {
 		v.Problems = append(v.Problems, p.String())
@@ -93,7 +96,7 @@ func (a *app) examine(ctx context.Context, name, dir string) (verdict, error) {
 	if v.Healthy = len(v.Problems) == 0; v.Healthy {
 		j, _, err := a.home.Open(name, a.note)
 		if damage, ok := errors.AsType[*journal.DamageError](err); ok { // each file is whole, and they are another team's
-			return v, &team.Error{Code: team.Finished, Text: fmt.Sprintf("%s: %s, and there is nothing to mend; put the team's own files back, or move %s elsewhere and restore the team: cadre resume %s --from-git", damage.Segment, damage.Reason, dir, name)}
+			return v, anothers(name, fmt.Sprintf("%s: %s", damage.Segment, damage.Reason))
 		}
 		if err != nil {
 			return v, err
@@ -113,6 +116,12 @@ func (a *app) examine(ctx context.Context, name, dir string) (verdict, error) {
 		}
 	}
 	return v, nil
+}
+
+// anothers refuses to mend a team whose files are another's: each may be whole, and none can stand for what is missing.
+func anothers(name, reason string) error {
+	return &team.Error{Code: team.Finished, Text: fmt.Sprintf("%s. There is nothing to mend, and nothing was changed. Put the team's own files back, or restore the team "+
+		"from its last checkpoint, which keeps the present files: cadre resume %s --from-git", reason, name)}
 }
 
 // rebuild puts right what Claude Code's folders show of the team, and returns how many files it took.

@@ -158,7 +158,8 @@ func (h Home) Open(name string, report func(string)) (*filejournal.Journal, stri
 // owns returns damage where the journal in a team's folder is another team's: somebody put its files there.
 func owns(j *filejournal.Journal, dir string) error {
 	name := filepath.Base(dir)
-	if rest, ok := strings.CutPrefix(j.ID(), name); ok && (rest == "" || rest[0] == '-' && !strings.Contains(rest[1:], "-")) {
+	id, _, _ := strings.Cut(j.ID(), restoredMark)
+	if rest, ok := strings.CutPrefix(id, name); ok && (rest == "" || rest[0] == '-' && !strings.Contains(rest[1:], "-")) {
 		return nil // a team's id is its name and a word, and the folder of an archived team has the id
 	}
 	for r, err := range j.Read(context.Background(), 0) { // the id of an observed team may be made of another name
@@ -197,8 +198,19 @@ func (h Home) Create(name string, commands []team.Command) error {
 		records = append(records, team.AppendRecord(nil, decision.Record))
 		state.Apply(decision.Record)
 	}
-	return h.Found(name, state.Team().ID, records)
+	return h.Found(name, journalID(state.Team()), records)
 }
+
+// journalID returns the id of a team's journal: the team's own or, of a team restored from a checkpoint, that and the history
+// that begins here. A team that was moved has one id on both machines, and two histories.
+func journalID(t team.Team) string {
+	if t.Restored.ID == "" {
+		return t.ID
+	}
+	return t.ID + restoredMark + t.Restored.ID
+}
+
+const restoredMark = "+" // no part of an id
 
 // Found makes the team of that id with these records as the beginning of its history, all of them or none. It returns [team.Taken] where there is a team of that name.
 func (h Home) Found(name, id string, records [][]byte) error {

@@ -24,6 +24,7 @@ type Health struct {
 	Durable  int64   // what the marker says, 0 where it cannot be read
 	Snapshot int64   // the seq of the snapshot, 0 where there is none that can be read
 	Holes    []Range // lost earlier, and mended
+	Swapped  string  // how the marker and all segments differ in whose they are; "" where they do not, and [Mend] can help
 	Problems []Problem
 	Torn     []Problem // behind the history: never acknowledged, cut by the next writer, no problem
 }
@@ -67,6 +68,7 @@ type surveyed struct {
 	dir      string // the journal's folder
 	root     string // the team's
 	markerOK bool
+	marked   string // the id of the journal that the marker is of; "" where it does not say
 	segments []*surveyedSegment
 	id       string // of the journal
 	snapshot bool   // there is a good one; its seq is in health
@@ -141,9 +143,16 @@ func (s *surveyed) readMarker() error {
 		return err
 	}
 	defer f.Close()
-	if s.health.Durable, s.markerOK = (marker{f}).read(); !s.markerOK {
-		s.problem(path, 1, 0, "the marker of what is durable cannot be read")
+	said, err := marker{f: f}.load()
+	if err != nil {
+		line := 1
+		if err == errUnbound {
+			line = 2
+		}
+		s.problem(path, line, 0, "%v", err)
 	}
+	s.markerOK = err != errNoMarker
+	s.health.Durable, s.marked = said.seq, said.journal
 	return nil
 }
 
@@ -226,8 +235,9 @@ func (s *surveyed) readSegment(first int64, last bool) error {
 	}
 }
 
-// expel leaves out the segments of other journals. This one is that of the id which begins with the folder's name, or is
-// it; else that of most segments, and of as many that of the first, which has the team's beginning.
+// expel leaves out the segments of other journals. This one is that of the marker, where that says so. A marker of an
+// older version does not: then it is that of the id which begins with the folder's name, or is it; else that of
+// most segments, and of as many that of the first, which has the team's beginning.
 func (s *surveyed) expel() {
 	const named = 1 << 32 // more than there are segments
 	weight := map[string]int{}
@@ -245,11 +255,17 @@ func (s *surveyed) expel() {
 			s.id = seg.Team
 		}
 	}
+	if s.marked != "" {
+		if s.id != "" && weight[s.marked] == 0 {
+			s.health.Swapped = fmt.Sprintf("the marker %s is of the journal %q, and the segments beside it are of %q", filepath.Join(s.dir, markerName), s.marked, s.id)
+		}
+		s.id = s.marked
+	}
 	for _, seg := range s.segments {
 		if seg.Team == "" || seg.Team == s.id {
 			continue
 		}
-		s.problem(seg.path, 1, 0, "it is a segment of the journal %s, and this is %s", seg.Team, s.id)
+		s.problem(seg.path, 1, 0, "it is a segment of the journal %q, and its marker or its other segments are of %q", seg.Team, s.id)
 		seg.runs, seg.Hole, seg.sealed, seg.clean = nil, nil, false, false
 	}
 }

@@ -200,7 +200,7 @@ func TestTorn(t *testing.T) {
 	path := segmentPath(dir, 1)
 	good := read(t, path)
 	line := filejournal.AppendRecord(nil, 3, []byte(`{"n":3}`))
-	for _, marker := range []string{string(filejournal.FormatMarker(2)), "", "rubbish"} {
+	for _, marker := range []string{string(filejournal.FormatMarker("team", 2)), "", "rubbish"} {
 		for cut := range line {
 			what := fmt.Sprintf("marker %q, %d bytes", marker, cut)
 			write(t, markerPath(dir), []byte(marker))
@@ -211,7 +211,7 @@ func TestTorn(t *testing.T) {
 			if got := read(t, path); len(got) != len(good)+cut {
 				t.Errorf("%s: a reader cut it", what)
 			}
-			if h, err := filejournal.Check(dir); err != nil || len(h.Torn) != min(cut, 1) || h.Last != 2 || (len(h.Problems) > 0) != (marker != string(filejournal.FormatMarker(2))) {
+			if h, err := filejournal.Check(dir); err != nil || len(h.Torn) != min(cut, 1) || h.Last != 2 || (len(h.Problems) > 0) != (marker != string(filejournal.FormatMarker("team", 2))) {
 				t.Errorf("%s: check: %+v, %v", what, h, err)
 			}
 			var reports []string
@@ -330,7 +330,7 @@ func TestMarkerFlips(t *testing.T) {
 		if err != nil || seq != int64(3+i) {
 			t.Errorf("byte %d: append: %d, %v", i, seq, err)
 		}
-		if got := read(t, markerPath(dir)); !bytes.Equal(got, filejournal.FormatMarker(seq)) {
+		if got := read(t, markerPath(dir)); !bytes.Equal(got, filejournal.FormatMarker("team", seq)) {
 			t.Errorf("byte %d: the marker says %q", i, got)
 		}
 	}

@@ -25,9 +25,16 @@
 //	{"seal":1,"crc":"…"}                                         last line of a full segment: its last seq
 //	{"cadre-state":1,"crc":"…","seq":1,"segment":1,"at":64,"line":2,"journal":7,"record":9,"data":{…}}    state.json
 //
+// The marker has a line of fixed width, and a second one with the id of its journal:
+//
+//	durable 00000000000000000002 1c8d0f3a
+//	journal "demo-k3x7q2" 5e0b77c1
+//
 // Every file is bound to its journal. The header of a segment has the journal's id as "team". A snapshot has the checksum
 // of that id as "journal", and as "record" the checksum of the line of the record it stands at; one that begins a
-// segment has 0 there. A segment of another journal is damage. A snapshot of another journal or history is
+// segment has 0 there. A segment of another journal than the marker's is damage, and so is a marker of another one than the segments'.
+// Where they have nothing in common, nobody can tell which are the team's, and [Mend] refuses. A marker of an older version
+// has one line: the segments alone then say which journal it is, until the next write binds the marker. A snapshot of another journal or history is
 // passed over, and so is one of an older version, which has neither, unless the history has a hole.
 //
 // The first line of a segment keeps its shape in every version, so an older binary can tell a newer journal from damage.

@@ -26,8 +26,8 @@ var (
 
 // ParseMarker returns what a marker says.
 func ParseMarker(b []byte) int64 {
-	seq, _ := parseMarker(b)
-	return seq
+	said, _ := parseMarker(b)
+	return said.seq
 }
 
 // Header returns the first line of a team's first segment.

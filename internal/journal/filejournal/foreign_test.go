@@ -14,6 +14,7 @@ import (
 
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
+	"cadre/internal/journal/journaltest"
 )
 
 // createAs makes the journal with that id, of records that name it.
@@ -154,9 +155,106 @@ func TestForeignSegment(t *testing.T) {
 			t.Errorf("the other's record is in: %s", r)
 		}
 	}
+}
 
-	// Where it is the only one, the journal is the other's, and says so.
+// Two homes have a team of the same name. Whichever files of the one come in the place of the other's, none is believed, and
+// nothing is mended that nobody can tell the owner of.
+func TestSwappedBetweenHomes(t *testing.T) {
+	const snapshot, marker = "state.json", "journal/durable"
+	segments := []string{"journal/" + filejournal.SegmentName(1)}
+	for _, c := range []struct {
+		name    string
+		files   []string
+		swapped bool // the marker has nothing in common with the segments
+	}{
+		{"segments and snapshot", append(segments, snapshot), true},
+		{"segments", segments, true},
+		{"marker", []string{marker}, true},
+		{"marker and snapshot", []string{marker, snapshot}, true},
+		{"snapshot", []string{snapshot}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ours, theirs := createAs(t, "team-1", 5, filejournal.Options{}), createAs(t, "team-2", 5, filejournal.Options{})
+			for _, dir := range []string{ours, theirs} {
+				saveSnapshot(t, dir, 3, `"`+dir+`"`)
+			}
+			for _, name := range c.files {
+				copyTo(t, filepath.Join(theirs, name), filepath.Join(ours, name))
+			}
+			before := tree(t, ours)
+			h, err := filejournal.Check(ours)
+			if err != nil || len(h.Problems) == 0 || (h.Swapped != "") != c.swapped {
+				t.Errorf("checked: %+v, %v", h, err)
+			}
+			if !c.swapped {
+				if s, err := open(t, ours, filejournal.Options{}).Snapshot(t.Context()); err != nil || s.Seq != 0 {
+					t.Errorf("the snapshot is believed: %+v, %v", s, err)
+				}
+				return
+			}
+			if j, err := filejournal.Open(ours, filejournal.Options{}); !isDamage(err) {
+				t.Errorf("it opens: %v, %v", j, err)
+			}
+			if m, err := filejournal.Mend(t.Context(), ours); !errors.Is(err, filejournal.ErrSwapped) || !strings.Contains(err.Error(), "team-1") || !strings.Contains(err.Error(), "team-2") {
+				t.Errorf("mended: %+v, %v", m, err)
+			}
+			if after := tree(t, ours); after != before {
+				t.Errorf("something was changed:\n%s\n%s", before, after)
+			}
+		})
+	}
+	t.Run("a pipe beside them", func(t *testing.T) {
+		ours, theirs := createAs(t, "team-1", 5, filejournal.Options{}), createAs(t, "team-2", 5, filejournal.Options{})
+		copyTo(t, segmentPath(theirs, 1), segmentPath(ours, 1))
+		lock := filepath.Join(ours, "journal", "lock")
+		if err := errors.Join(os.Remove(lock), syscall.Mkfifo(lock, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := filejournal.Mend(t.Context(), ours); !errors.Is(err, filejournal.ErrSwapped) {
+			t.Errorf("mended: %v", err)
+		}
+		if info, err := os.Lstat(lock); err != nil || info.Mode().Type() != os.ModeNamedPipe {
+			t.Errorf("what lies in the place of the lock was moved: %v, %v", info, err)
+		}
+	})
+}
+
+func isDamage(err error) bool {
+	_, ok := errors.AsType[*journal.DamageError](err)
+	return ok
+}
+
+// A marker of an older version is that of any journal, and the next write binds it. One that a loss of power left in
+// between is read as far as it goes.
+func TestUnboundMarker(t *testing.T) {
+	old, bound := filejournal.FormatMarker("", 2), filejournal.FormatMarker("team", 2)
+	for cut := len(old); cut < len(bound); cut++ {
+		dir := create(t, filejournal.Options{}, numbered(2)...)
+		write(t, markerPath(dir), bound[:cut])
+		if h, err := filejournal.Check(dir); err != nil || h.Durable != 2 || (len(h.Problems) == 0) != (cut == len(old)) {
+			t.Errorf("%d bytes: checked: %+v, %v", cut, h, err)
+		}
+		if seq, err := appendTo(dir, `{"n":3}`, filejournal.Options{}); err != nil || seq != 3 {
+			t.Errorf("%d bytes: appended as %d, %v", cut, seq, err)
+		}
+		if got := read(t, markerPath(dir)); string(got) != string(filejournal.FormatMarker("team", 3)) {
+			t.Errorf("%d bytes: the marker is %q after a write", cut, got)
+		}
+	}
+
+	// An older cadre writes its line over the first one, and leaves the second.
+	dir := create(t, filejournal.Options{}, numbered(2)...)
+	if _, err := appendTo(dir, `{"n":3}`, filejournal.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, markerPath(dir), append(old, read(t, markerPath(dir))[len(old):]...))
+	if h, err := filejournal.Check(dir); err != nil || h.Durable != 2 || len(h.Problems) != 0 {
+		t.Errorf("after an older cadre: %+v, %v", h, err)
+	}
+
+	// Nothing tells whose an unbound journal is but its segments.
 	whole := createAs(t, "team-1", 2, filejournal.Options{})
+	write(t, markerPath(whole), old)
 	copyTo(t, segmentPath(createAs(t, "mate-1", 2, filejournal.Options{}), 1), segmentPath(whole, 1))
 	if id := open(t, whole, filejournal.Options{}).ID(); id != "mate-1" {
 		t.Errorf("the journal is that of %q", id)
@@ -228,11 +326,10 @@ func special(t *testing.T, dir, path, kind string) {
 	if h, err := filejournal.Check(dir); err != nil || len(h.Problems) != 0 {
 		t.Errorf("checked again: %+v, %v", h, err)
 	}
-	want := int64(4)
-	if segment {
-		want = m.Last + 1
+	if segment && (m.Last != 2 || m.Hole == nil) { // the marker says whose the snapshot has to be
+		t.Errorf("what the snapshot has is lost: %+v", m)
 	}
-	if seq, err := appendTo(dir, `{"n":4}`, filejournal.Options{}); err != nil || seq != want {
-		t.Errorf("appended as %d, %v; want %d", seq, err, want)
+	if seq, err := journaltest.Add(t.Context(), open(t, dir, filejournal.Options{}), m.Last, `{"n":4}`); err != nil || seq != m.Last+1 {
+		t.Errorf("appended as %d, %v; want %d", seq, err, m.Last+1)
 	}
 }

@@ -50,7 +50,7 @@ type Journal struct {
 	root string // the team's folder
 	dir  string // its journal
 	team string // the team's name, which is the folder's
-	id   string // what its segments are of; "" until the first one is open
+	id   string // what its marker and its segments are of; "" until one of them is read
 
 	writes    *fileLock    // held to catch up, decide and write
 	lockID    FileID       // the file that writes locks
@@ -81,6 +81,9 @@ var _ journal.Journal = (*Journal)(nil)
 // that is missing. Who needs the team to appear at once creates it in another folder and renames that. It returns
 // [journal.ErrExists] where there is a journal already.
 func Create(dir, id string, records [][]byte, opts Options) error {
+	if len(formatMarker(id, 0)) > maxMarker {
+		return fmt.Errorf("the id %.32q… of a journal is too long", id)
+	}
 	folder := filepath.Join(dir, journalFolder)
 	disk := opts.disk()
 	if err := makeFolder(disk, dir); err != nil {
@@ -102,7 +105,7 @@ func Create(dir, id string, records [][]byte, opts Options) error {
 		return err
 	}
 	err := replaceFile(disk, folder, markerName, func(w io.Writer) error {
-		_, err := w.Write(formatMarker(int64(len(records))))
+		_, err := w.Write(formatMarker(id, int64(len(records))))
 		return err
 	}, nil)
 	return errors.Join(err, disk.SyncFolder(dir))
@@ -174,8 +177,9 @@ func (j *Journal) openFiles() error {
 		return err
 	}
 	// The marker first: whatever it vouches for is then found in the segments.
-	if seq, ok := j.marker.read(); ok {
-		j.floor.Store(seq)
+	if said, err := j.marker.load(); err == nil || err == errUnbound {
+		j.floor.Store(said.seq)
+		j.id = said.journal // and a segment of another journal is damage from here on
 	}
 	firsts, err := listSegments(j.disk, j.dir)
 	if err != nil {
@@ -189,6 +193,7 @@ func (j *Journal) openFiles() error {
 		return err
 	}
 	j.id = j.active.Team
+	j.marker.id = j.id
 	return nil
 }
 

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 )
 
+// ErrSwapped says that files of another journal lie in the place of a team's.
+var ErrSwapped = errors.New("the files are of different journals, and nothing was changed")
+
 // Mended is what [Mend] did.
 type Mended struct {
 	Last  int64    // the last record of the journal now
@@ -28,11 +31,19 @@ type Mended struct {
 //
 // A handle that was open all the while finds its journal gone. A mend that is interrupted leaves a journal that is still
 // damaged and can be mended again. A journal without a problem is left as it is.
+//
+// Where the marker is of one journal and the segments are of others, nobody can tell which of them the team's are. Mend
+// then changes nothing and returns [ErrSwapped].
 func Mend(ctx context.Context, dir string) (Mended, error) {
 	return mend(ctx, OS, dir)
 }
 
 func mend(ctx context.Context, d Disk, dir string) (Mended, error) {
+	if s, err := survey(d, dir); err != nil { // before anything is changed, and again under the locks
+		return Mended{}, err
+	} else if s.health.Swapped != "" {
+		return Mended{}, fmt.Errorf("%w: %s", ErrSwapped, s.health.Swapped)
+	}
 	j := newHandle(dir, Options{Disk: d})
 	defer j.closeFiles()
 	aside, err := clearHelpers(d, j.dir)
@@ -57,6 +68,9 @@ func mend(ctx context.Context, d Disk, dir string) (Mended, error) {
 	s, err := survey(d, dir)
 	if err != nil {
 		return Mended{}, err
+	}
+	if s.health.Swapped != "" {
+		return Mended{}, fmt.Errorf("%w: %s", ErrSwapped, s.health.Swapped)
 	}
 	m := &mender{surveyed: s, ctx: ctx}
 	m.done.Last, m.done.Aside = s.health.Last, aside
@@ -107,7 +121,7 @@ func (m *mender) mend() error {
 	}
 	// The marker after all it vouches for, and a new lock file last: it tells open handles that their files are not the journal's.
 	err := replaceFile(m.disk, m.dir, markerName, func(w io.Writer) error {
-		_, err := w.Write(formatMarker(m.done.Last))
+		_, err := w.Write(formatMarker(m.id, m.done.Last))
 		return err
 	}, nil)
 	if err != nil {

@@ -45,7 +45,7 @@ var bugs = []lie{
 		}}}
 	}, always},
 	{"the marker is ahead by one", files(named("durable"), bentFile{write: func(f filejournal.File, b []byte, off int64) (int, error) {
-		return f.WriteAt(filejournal.FormatMarker(filejournal.ParseMarker(b)+1), off)
+		return f.WriteAt(filejournal.FormatMarker("", filejournal.ParseMarker(b)+1), off)
 	}}), always},
 	{"a new journal's folders are not synced", folders(func(filejournal.Disk, string, string) error { return nil }), founding},
 	{"a folder is not synced after a rename", folders(func(filejournal.Disk, string, string) error { return nil }), later},
@@ -262,5 +262,5 @@ func markFirst(d filejournal.Disk, segment filejournal.File) {
 		return
 	}
 	defer m.Close()
-	_, _ = m.WriteAt(filejournal.FormatMarker(n), 0)
+	_, _ = m.WriteAt(filejournal.FormatMarker("", n), 0)
 }

@@ -104,7 +104,7 @@ func listSegments(d Disk, dir string) ([]int64, error) {
 func (j *Journal) openSegment(first int64) (*segment, error) {
 	s, err := openSegment(j.disk, j.team, j.dir, first)
 	if err == nil && j.id != "" && s.Team != j.id {
-		err = s.damage(1, "it is a segment of the journal %s, and this is %s", s.Team, j.id)
+		err = s.damage(1, "it is a segment of the journal %q, and its marker or its other segments are of %q", s.Team, j.id)
 		s.f.Close()
 	}
 	if err != nil {
