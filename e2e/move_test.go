@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -267,13 +271,21 @@ func TestGoneWorktree(t *testing.T) {
 func TestCleanupOfMoved(t *testing.T) {
 	t.Parallel()
 	w := moving(t)
+	old, seq := w.dir, w.seq()
 	w.moves("moved")
+	for _, args := range [][]string{{"cleanup", "demo"}, {"cleanup", "demo", "--branches"}} {
+		w.refused(w.cadre(args...), 2, "team demo is not removed: "+old+" does not exist", "cadre resume demo --dir DIR", "cadre cleanup demo --force")
+	}
+	if now := w.seq(); now != seq || !has(w.home, "teams", "demo", "worktrees", "ann", "b.txt") {
+		t.Errorf("it has %d records, and had %d", now, seq)
+	}
 	r := w.cadre("cleanup", "demo", "--force", "--branches")
 	kept := filepath.Join(w.home, "stranded", "demo-1", "ann")
 	if r.code != 0 || !strings.Contains(r.err, "kept in "+filepath.Dir(kept)) {
 		t.Fatalf("exit status %d\n%s%s", r.code, r.out, r.err)
 	}
-	order(t, r.out, "team demo is removed", "cadre/demo@ann", "unknown: ", "cadre/demo ", "unknown: ")
+	order(t, r.out, "team demo is removed", "cadre/demo@ann", "unknown: "+old+" does not exist", "cadre/demo ", "unknown: "+old+" does not exist",
+		"to remove those that are there, in the project: cadre cleanup demo --branches")
 	if has(w.home, "teams", "demo") {
 		t.Error("its folder is still there")
 	}
@@ -286,30 +298,105 @@ func TestCleanupOfMoved(t *testing.T) {
 	}
 }
 
-// Killed at any moment, cleanup --branches can be run again, and then nothing of the team is left but what is not the team's.
+// Killed at any command of git, cleanup --branches can be run again, and then nothing of the team is left but what is not the team's.
+// Every third command is tried, and all of them with CADRE_TEST_AT_GIT_EVERY=1.
 func TestKilledCleanup(t *testing.T) {
 	t.Parallel()
 	w := moving(t)
 	w.git("branch", "cadre/demo@eve")
-	rounds := 6
-	if testing.Short() {
-		rounds = 2
+	w.git("worktree", "add", "-q", "--detach", filepath.Join(w.root, "theirs")) // which the person has on a volume that is not mounted
+	if err := os.RemoveAll(filepath.Join(w.root, "theirs")); err != nil {
+		t.Fatal(err)
 	}
-	for range rounds {
-		p := w.start("cleanup", "demo", "--force", "--branches")
-		time.AfterFunc(time.Duration(rand.Int64N(int64(150*time.Millisecond))), func() { syscall.Kill(p.Process.Pid, syscall.SIGKILL) })
-		<-p.gone
+	before := filepath.Join(w.root, "before")
+	for _, dir := range []string{w.home, w.dir} {
+		copied(t, dir, filepath.Join(before, filepath.Base(dir)))
+	}
+	every := 3
+	if testing.Short() {
+		every = 9
+	}
+	if n, err := strconv.Atoi(os.Getenv("CADRE_TEST_AT_GIT_EVERY")); err == nil {
+		every = max(n, 1)
+	}
+	tries := 0
+	try := func(when, at string) (killed bool) {
+		for _, dir := range []string{w.home, w.dir} {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			copied(t, filepath.Join(before, filepath.Base(dir)), dir)
+		}
+		tries++
+		killed = w.killedAtGit(when, at, "cleanup", "demo", "--force", "--branches")
 		w.must("cleanup", "demo", "--force", "--branches")
 		if left := w.gitSays("branch", "--list", "cadre/demo*"); left != "cadre/demo@eve" {
-			t.Fatalf("left: %s", left)
+			t.Errorf("killed %s %q of git; left: %s", when, at, left)
 		}
-		if trees := w.gitSays("worktree", "list", "--porcelain"); strings.Count(trees, "worktree ") != 1 || has(w.home, "teams", "demo") {
-			t.Fatalf("left: %s", trees)
+		trees := w.gitSays("worktree", "list", "--porcelain")
+		if strings.Count(trees, "worktree ") != 2 || !strings.Contains(trees, "/theirs\n") || has(w.home, "teams", "demo") {
+			t.Errorf("killed %s %q of git; left: %s", when, at, trees)
 		}
-		if r := w.cadre("run", "teams/demo.yaml"); r.code != 1 {
-			t.Fatalf("exit status %d\n%s", r.code, r.err)
+		return killed
+	}
+	for _, when := range []string{"before", "after"} {
+		// The worktree is gone, and git still believes that the branch is checked out there.
+		if !try(when, "worktree remove") {
+			t.Errorf("no worktree was removed")
+		}
+		for n := 1; try(when, strconv.Itoa(n)); n += every {
 		}
 	}
+	if tries < 8 {
+		t.Errorf("it was killed %d times only", tries)
+	}
+	if r := w.cadre("run", "teams/demo.yaml"); r.code != 1 {
+		t.Fatalf("exit status %d\n%s", r.code, r.err)
+	}
+}
+
+// copied copies a folder with all that is in it.
+func copied(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cp", "-Rp", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// fatalGit is git, but kills the program before or after one command: the how many-th one, or the first with these words.
+const fatalGit = `#!/bin/sh
+echo >> "$CADRE_TEST_AT_GIT_COUNT"
+case "$(wc -l < "$CADRE_TEST_AT_GIT_COUNT" | tr -d ' ') $*" in
+"$CADRE_TEST_AT_GIT "* | *" $CADRE_TEST_AT_GIT "*) ;;
+*) exec %[1]q "$@" ;;
+esac
+[ "$CADRE_TEST_AT_GIT_WHEN" = before ] || %[1]q "$@"
+kill -s KILL "$(cat "$CADRE_TEST_AT_GIT_COUNT.pid")"
+`
+
+// killedAtGit calls the program, and kills it at that command of git. It reports whether there was such a command.
+func (w *world) killedAtGit(when, at string, args ...string) bool {
+	w.t.Helper()
+	bin := w.t.TempDir()
+	git, err := exec.LookPath("git")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(bin, "git"), fmt.Appendf(nil, fatalGit, git), 0o700)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	count := filepath.Join(bin, "count")
+	// The shell becomes the program, so that its own number is the program's.
+	c := exec.Command("sh", append([]string{"-c", `echo $$ > "$CADRE_TEST_AT_GIT_COUNT.pid"; exec "$@"`, "sh", cadre}, args...)...)
+	c.Dir, c.Env = w.dir, append(slices.Clip(w.env), "PATH="+bin+":"+os.Getenv("PATH"), "CADRE_TEST_AT_GIT="+at, "CADRE_TEST_AT_GIT_WHEN="+when, "CADRE_TEST_AT_GIT_COUNT="+count)
+	out, err := c.CombinedOutput()
+	if err != nil && c.ProcessState.ExitCode() >= 0 {
+		w.t.Fatalf("cadre %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return err != nil
 }
 
 // Another clone of the project is not where it was moved to, where the work of the team is missing.

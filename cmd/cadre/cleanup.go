@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/branches"
+	"cadre/internal/checkout"
 	"cadre/internal/checkpoint"
 	"cadre/internal/coord"
 	"cadre/internal/proc"
@@ -33,15 +37,22 @@ func (a *app) cleanupCommand() *cobra.Command {
 unless it is forced; then the sessions are ended first. It may be called again at any time.
 
 The team's branches stay in the repository, and are named: cadre/TEAM with its checkpoints, and those of members that worked in worktrees.
-With --branches they are removed, whether or not their work is merged; what each was is printed. Branches that are checked out stay. Where the
-team is gone already, those of the repository that you are in are removed: cadre cleanup TEAM --branches. A worktree
-whose repository cannot be reached is kept, and named.`,
+With --branches they are removed, and what each was is printed. Branches that are checked out stay, and so does a branch whose commits no other branch,
+tag or checkpoint has: the commits are named, and --force removes it too. Where the team is gone already, the branches of the repository that you are in are
+removed: cadre cleanup TEAM --branches.
+
+A team whose project directory is missing is removed only with --force. Its worktrees are kept then, and named.
+
+Example:
+  cadre cleanup demo --branches
+
+Exit status 0: the team is removed. 1: not now: a teammate runs, or branches stay because commits would be lost. 2: it will not work.`,
 	}, func(c *cobra.Command, name string, _ []string) error {
 		ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute, fmt.Errorf("team %s could not be cleaned up within a minute", name))
 		defer cancel()
 		return a.cleanup(ctx, name, how)
 	})
-	c.Flags().BoolVar(&how.force, "force", false, "end whoever still runs")
+	c.Flags().BoolVar(&how.force, "force", false, "end whoever still runs, and remove branches whose commits would be lost")
 	c.Flags().BoolVar(&how.branches, "branches", false, "remove the team's branches from the repository too")
 	return c
 }
@@ -63,6 +74,11 @@ func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
 		return err
 	}
 	t := d.Team()
+	if !how.force {
+		if err := reachable(t); err != nil {
+			return errors.Join(err, d.Close())
+		}
+	}
 	_, err = d.Do(ctx, team.Command{Actor: a.actor, Body: &team.CleanUp{Force: how.force}})
 	var members []team.Member
 	d.View(func(s *team.State) { members = s.Members() })
@@ -78,7 +94,7 @@ func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
 	if now, err := a.glance(ctx, name); err == nil && now.ID != t.ID {
 		return a.print(t, said("team %s is removed; another one of that name has begun meanwhile", name))
 	}
-	left, err := branchesOf(ctx, t, members, how.branches)
+	left, err := a.branchesOf(ctx, t, members, how)
 	if err != nil {
 		return err
 	}
@@ -89,6 +105,17 @@ func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
 		return err
 	}
 	return a.cleaned(t, left, fmt.Sprintf("team %s is removed", name))
+}
+
+// reachable refuses a team whose repository is missing, before anything of it is removed: nobody can say which branches it leaves, and what
+// is in its worktrees cannot be put on them. A team that is in no repository has neither.
+func reachable(t team.Team) error {
+	missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t))
+	if !ok || t.Base.Top == "" {
+		return nil
+	}
+	return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("team %s is not removed: %s %s, and the branches of the team are in that repository. If the project was moved, say where it is now: cadre resume %s --dir DIR, then cadre cleanup %s. To remove the team without the repository: cadre cleanup %s --force; worktrees are kept then, and named",
+		t.Name, missing.Path, missing.Why, t.Name, t.Name, t.Name)}
 }
 
 // removeFolder removes the folder of a team, and keeps what is nowhere else.
@@ -104,17 +131,20 @@ func (a *app) removeFolder(dir string) error {
 }
 
 // branchesOf lists the branches of the team, and removes them first if that is wished.
-func branchesOf(ctx context.Context, t team.Team, members []team.Member, remove bool) ([]branches.Branch, error) {
+func (a *app) branchesOf(ctx context.Context, t team.Team, members []team.Member, how cleaning) ([]branches.Branch, error) {
 	procs, err := proc.Open("")
 	if err != nil {
 		return nil, err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
+	if err := branches.Forget(ctx, procs, t, func(dir string) bool { return a.home.Belonged(t.Name, dir) }); err != nil {
+		return nil, err
+	}
 	all, err := branches.Of(ctx, procs, t, members)
-	if err != nil || !remove {
+	if err != nil || !how.branches {
 		return all, err
 	}
-	return branches.Remove(ctx, procs, t, all)
+	return branches.Remove(ctx, procs, t, all, how.force)
 }
 
 // cleanUpAfter removes the branches of a team that is not here any more from the repository that the command was called in, if that is wished. The
@@ -137,22 +167,31 @@ func (a *app) cleanUpAfter(ctx context.Context, name string, how cleaning) error
 		if one.Name != name || one.Remote != "" || one.Team == "" {
 			continue
 		}
-		if one.Status != team.TeamComplete && one.Status != team.TeamAborted && !how.force {
-			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is not here, and by its checkpoints in %s it is %s: it may run elsewhere. Continue it here: cadre resume %s --from-git; to remove its branches all the same: cadre cleanup %s --branches --force",
-				name, here, one.Status, name, name)}
+		if err := elsewhere(one, here); err != nil && !how.force {
+			return err
 		}
 		gone.ID, gone.Dir = one.Team, here
 		var members []team.Member
 		for _, member := range one.Members {
 			members = append(members, team.Member{Name: member, Isolation: team.Worktree})
 		}
-		left, err := branchesOf(ctx, gone, members, true)
+		left, err := a.branchesOf(ctx, gone, members, how)
 		if err != nil {
 			return err
 		}
 		return a.cleaned(gone, left, "there is no team "+name)
 	}
 	return a.print(gone, said("%s", nothing))
+}
+
+// elsewhere refuses to take its checkpoints from a team that, by the last of them, is at work on another machine.
+func elsewhere(last checkpoint.Listed, here string) error {
+	this, _ := os.Hostname()
+	if last.Status == team.TeamComplete || last.Status == team.TeamAborted || last.Released || last.Machine == "" || last.Machine == this {
+		return nil
+	}
+	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is not here, and by its checkpoints in %s it is %s on %s: it may run there. Continue it here: cadre resume %s --from-git; to remove its branches all the same: cadre cleanup %s --branches --force",
+		last.Name, here, last.Status, last.Machine, last.Name, last.Name)}
 }
 
 // checkpointsIn lists the checkpoints in the repository of the directory.
@@ -165,7 +204,8 @@ func checkpointsIn(ctx context.Context, dir string) ([]checkpoint.Listed, error)
 	return checkpoint.List(ctx, procs, dir)
 }
 
-// cleaned prints what became of a team that was removed, and of its branches.
+// cleaned prints what became of a team that was removed, and of its branches. Where branches were to be removed and some stay because
+// their commits would be lost, that is an error, which names the commits.
 func (a *app) cleaned(t team.Team, left []branches.Branch, what string) error {
 	value := map[string]any{}
 	text, err := json.Marshal(t)
@@ -176,23 +216,62 @@ func (a *app) cleaned(t team.Team, left []branches.Branch, what string) error {
 		return err
 	}
 	maps.Copy(value, map[string]any{"branches": append([]branches.Branch{}, left...)})
-	return a.print(value, func(w *sanitize.Writer) error {
+	err = a.print(value, func(w *sanitize.Writer) error {
 		w.Printf("%s\n", what)
 		if len(left) == 0 {
 			return nil
 		}
-		stay := false
+		stay, unknown := false, false
 		for _, b := range left {
-			stay = stay || !b.Removed && b.Unknown == "" && b.CheckedOut == ""
+			stay = stay || !b.Removed && b.Unknown == "" && b.CheckedOut == "" && b.Lost == nil
+			unknown = unknown || b.Unknown != ""
 		}
 		w.Printf("its branches in %s:\n", t.Dir)
 		var table show.Table
 		for _, b := range left {
 			table.Row("", b.Name, b.String())
 		}
-		if err := table.Write(w); err != nil || !stay {
+		if err := table.Write(w); err != nil {
 			return err
 		}
-		return w.Printf("to remove them: cd %s && cadre cleanup %s --branches --force\n", t.Dir, t.Name)
+		if unknown {
+			return w.Printf("to remove those that are there, in the project: cadre cleanup %s --branches\n", t.Name)
+		}
+		if stay {
+			return w.Printf("to remove them: cd %s && cadre cleanup %s --branches\n", t.Dir, t.Name)
+		}
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return losing(t, left)
+}
+
+// mostLost is how many commits that would be lost are named.
+const mostLost = 10
+
+// losing is the error of branches that stay because their commits would be lost; nil where there are none.
+func losing(t team.Team, left []branches.Branch) error {
+	var names, commits []string
+	seen := map[string]bool{}
+	for _, b := range left {
+		if len(b.Lost) > 0 {
+			names = append(names, b.Name)
+		}
+		for _, c := range b.Lost {
+			if !seen[c.Commit] {
+				commits = append(commits, fmt.Sprintf("%.12s %q", c.Commit, show.Cut(c.Subject, 60)))
+			}
+			seen[c.Commit] = true
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if more := len(commits) - mostLost; more > 0 {
+		commits = append(commits[:mostLost], fmt.Sprintf("and %d more", more))
+	}
+	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("not removed: %s. These commits are in no other branch, and would be lost: %s. To keep them: git -C %s branch NAME COMMIT; to lose them: cd %s && cadre cleanup %s --branches --force",
+		strings.Join(names, ", "), strings.Join(commits, ", "), t.Dir, t.Dir, t.Name)}
 }

@@ -7,8 +7,9 @@
 //
 // # Guarantees
 //
-//   - A branch that is checked out anywhere stays.
+//   - A branch that is checked out anywhere stays. A worktree of the team that is gone counts for nothing: [Forget] removes what git still knows of it.
 //   - A branch is removed only as it was listed: one that has moved since stays. What it was is told, so that it can be made again.
+//   - Unless it is forced, a branch stays for as long as no other branch, tag or checkpoint has its commits. They are told.
 //   - The branch of checkpoints goes last. Killed in between, whoever comes next still finds there what else is the team's.
 package branches
 
@@ -20,10 +21,12 @@ import (
 	"slices"
 	"strings"
 
+	"cadre/internal/checkout"
 	"cadre/internal/checkpoint"
 	"cadre/internal/git"
 	"cadre/internal/proc"
 	"cadre/internal/team"
+	"cadre/internal/worktree"
 )
 
 // Branch is one that a team leaves.
@@ -34,7 +37,14 @@ type Branch struct {
 	Merged      bool   `json:"merged"`                // all of it is in HEAD
 	CheckedOut  string `json:"checkedOut,omitempty"`  // the work tree that it is checked out in; it stays
 	Removed     bool   `json:"removed"`
+	Lost        []Lost `json:"lost,omitempty"`    // commits that only this branch leads to, and that it stays for; the newest first
 	Unknown     string `json:"unknown,omitempty"` // why nobody knows whether it is there
+}
+
+// Lost is a commit that would be lost with its branch.
+type Lost struct {
+	Commit  string `json:"commit"`
+	Subject string `json:"subject"`
 }
 
 // String says what the branch is, for people.
@@ -46,6 +56,10 @@ func (b Branch) String() string {
 		return fmt.Sprintf("removed; it was %.12s", b.Commit)
 	case b.CheckedOut != "":
 		return "checked out in " + b.CheckedOut
+	case len(b.Lost) == 1:
+		return "stays: 1 commit is only there"
+	case len(b.Lost) > 0:
+		return fmt.Sprintf("stays: %d commits are only there", len(b.Lost))
 	case b.Checkpoints:
 		return "checkpoints"
 	case b.Merged:
@@ -59,12 +73,12 @@ func Of(ctx context.Context, procs *proc.Register, t team.Team, members []team.M
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	out, err := g.Text(ctx, "for-each-ref", "--format=%(refname:lstrip=2)%09%(objectname)%09%(worktreepath)", "refs/heads/cadre/"+t.Name, "refs/heads/cadre/"+t.Name+"@*")
 	if refused := (*git.Refusal)(nil); errors.As(err, &refused) {
-		return unknown(t, members, refused.Words), nil
+		return unknown(t, members, unreachable(t, refused)), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	its, err := checkpointsOf(ctx, procs, t)
+	its, err := lastCheckpoint(ctx, procs, t)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +89,7 @@ func Of(ctx context.Context, procs *proc.Register, t team.Team, members []team.M
 			return nil, fmt.Errorf("git for-each-ref says %.80q", line)
 		}
 		b := Branch{Name: fields[0], Commit: fields[1], CheckedOut: fields[2], Checkpoints: fields[0] == "cadre/"+t.Name}
-		if b.Checkpoints && !its || !b.Checkpoints && !isOf(b.Name, t, members) {
+		if b.Checkpoints && its == nil || !b.Checkpoints && !isOf(b.Name, t, members) {
 			continue
 		}
 		if b.Merged, err = g.Holds(ctx, "merge-base", "--is-ancestor", b.Commit, "HEAD"); err != nil {
@@ -97,9 +111,14 @@ func Of(ctx context.Context, procs *proc.Register, t team.Team, members []team.M
 	return all, nil
 }
 
-func checkpointsOf(ctx context.Context, procs *proc.Register, t team.Team) (bool, error) {
+// lastCheckpoint is the last checkpoint of this very team on the repository's own branch; nil where there is none.
+func lastCheckpoint(ctx context.Context, procs *proc.Register, t team.Team) (*checkpoint.Listed, error) {
 	all, err := checkpoint.List(ctx, procs, t.Dir)
-	return slices.ContainsFunc(all, func(c checkpoint.Listed) bool { return c.Remote == "" && c.Name == t.Name && c.Team == t.ID }), err
+	i := slices.IndexFunc(all, func(c checkpoint.Listed) bool { return c.Remote == "" && c.Name == t.Name && c.Team == t.ID })
+	if i < 0 || err != nil {
+		return nil, err
+	}
+	return &all[i], nil
 }
 
 // strayed is what the name of a branch ends with that was made for work which does not follow the member's own: a commit.
@@ -126,8 +145,28 @@ func unknown(t team.Team, members []team.Member, why string) (all []Branch) {
 	return all
 }
 
-// Remove removes the branches that were listed, and says of each whether it is gone.
-func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch) ([]Branch, error) {
+// unreachable says why git cannot list the branches, in words about the directory where that is what is missing.
+func unreachable(t team.Team, refused *git.Refusal) string {
+	if missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t)); ok {
+		return missing.Path + " " + missing.Why
+	}
+	return strings.TrimPrefix(refused.Words, "fatal: ")
+}
+
+// Forget has the repository forget worktrees of the team that are gone; its reports whether a directory is one of the team's. git keeps
+// a branch that it believes to be checked out there, and a cleanup that was killed leaves such an entry. Where the repository cannot be
+// reached it does nothing, and [Of] says so.
+func Forget(ctx context.Context, procs *proc.Register, t team.Team, its func(dir string) bool) error {
+	err := worktree.Forget(ctx, procs, t.Dir, its)
+	if _, refused := errors.AsType[*git.Refusal](err); refused {
+		return nil
+	}
+	return err
+}
+
+// Remove removes the branches that were listed, and says of each whether it is gone. Unless it is forced, one whose commits would be
+// lost stays, and names them.
+func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch, force bool) ([]Branch, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	all = slices.Clone(all)
 	for i := range all {
@@ -147,6 +186,14 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 			b.Unknown = "it has moved meanwhile"
 			continue
 		}
+		if !force {
+			if b.Lost, err = lost(ctx, procs, t, *b); err != nil {
+				return all, err
+			}
+			if len(b.Lost) > 0 {
+				continue
+			}
+		}
 		if _, err := g.Text(ctx, "branch", "--quiet", "-D", b.Name); errors.As(err, &refused) { // checked out just now, say
 			b.Unknown = refused.Words
 			continue
@@ -156,4 +203,60 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 		b.Removed = true
 	}
 	return all, nil
+}
+
+// lost returns the commits that are reachable from the branch and from nothing that stays. Of the branch of checkpoints these are the
+// commits of members and what was not committed, as the last checkpoint carries them: checkpoints themselves are no work, and what
+// earlier ones carried was continued or left.
+func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch) ([]Lost, error) {
+	g := git.Runner{Procs: procs, Dir: t.Dir}
+	tips := []string{b.Commit}
+	if b.Checkpoints {
+		its, err := lastCheckpoint(ctx, procs, t)
+		if err != nil || its == nil {
+			return nil, err
+		}
+		if tips, err = carried(ctx, g, its.Work); len(tips) == 0 || err != nil {
+			return nil, err
+		}
+	}
+	// The references that cadre itself keeps commits with go with the team.
+	out, err := g.Text(ctx, slices.Concat([]string{"log", "--no-show-signature", "--format=%H%x09%s"}, tips,
+		[]string{"--not", "--exclude=refs/heads/" + b.Name, "--exclude=refs/cadre/" + t.Name + "/*", "--all"})...)
+	if err != nil {
+		return nil, err
+	}
+	var all []Lost
+	for line := range strings.Lines(out) {
+		commit, subject, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		all = append(all, Lost{commit, subject})
+	}
+	return all, nil
+}
+
+// carried returns the commits of members' branches that a checkpoint carries, and the one of what was not committed unless HEAD has the
+// same by now: that commit itself is never merged.
+func carried(ctx context.Context, g git.Runner, w checkpoint.Work) (tips []string, err error) {
+	for _, tip := range w.Branches {
+		tips = append(tips, tip.Commit)
+	}
+	if w.Shared == "" {
+		return tips, nil
+	}
+	changed, err := g.Text(ctx, "diff-tree", "-r", "-z", "--root", "--no-commit-id", "--no-renames", "--name-only", w.Shared)
+	if err != nil {
+		return nil, err
+	}
+	differs, err := g.Text(ctx, "diff-tree", "-r", "-z", "--no-renames", "--name-only", w.Shared, "HEAD")
+	if _, refused := errors.AsType[*git.Refusal](err); err != nil && !refused { // else there is no HEAD that could have it
+		return nil, err
+	}
+	now := map[string]bool{}
+	for path := range strings.SplitSeq(differs, "\x00") {
+		now[path] = path != ""
+	}
+	if err != nil || slices.ContainsFunc(strings.Split(changed, "\x00"), func(path string) bool { return now[path] }) {
+		tips = append(tips, w.Shared)
+	}
+	return tips, nil
 }

@@ -24,6 +24,10 @@ type Listed struct {
 	UpdatedAt  team.Time       `json:"updatedAt,omitempty"`
 	Members    []string        `json:"members,omitempty"`
 	Why        string          `json:"why,omitempty"` // it cannot be read
+
+	Machine  string `json:"-"` // that made it
+	Released bool   `json:"-"` // the machine let go of the team with it
+	Work     Work   `json:"-"` // that it carries
 }
 
 // Where names the branch as git does.
@@ -92,6 +96,8 @@ func (l *Listed) glance(text []byte) {
 			InProgress []json.RawMessage `json:"in_progress"`
 			Count      int               `json:"completed_count"`
 		} `json:"task_queue"`
+		Released bool `json:"released"`
+		Work     Work `json:"work"`
 	}
 	if err := json.Unmarshal(text, &doc); err != nil || doc.TeamID == "" || doc.TeamName != l.Name {
 		l.Why = "its " + stateFile + " is damaged, or of another team"
@@ -99,6 +105,7 @@ func (l *Listed) glance(text []byte) {
 	}
 	l.Team, l.Seq, l.Status, l.UpdatedAt = doc.TeamID, doc.Sequence, doc.Status, doc.Updated
 	l.Pending, l.InProgress, l.Completed = len(doc.Queue.Pending), len(doc.Queue.InProgress), doc.Queue.Count
+	l.Machine, l.Released, l.Work = doc.Work.Machine, doc.Released, doc.Work
 	for _, m := range doc.Teammates {
 		l.Members = append(l.Members, m.ID)
 	}

@@ -300,6 +300,23 @@ func (h Home) KeepWorktrees(dir string) (string, error) {
 	return kept, err
 }
 
+// Belonged reports whether a directory is, or was, in the folder of the team of that name or of one that was being removed. It is told
+// by its path, because it may be gone. While the folder of teams itself is not there, nothing is known to have been in it.
+func (h Home) Belonged(name, dir string) bool {
+	teams, err := filepath.EvalSymlinks(h.teams())
+	if err != nil {
+		return false
+	}
+	for _, root := range []string{h.teams(), teams} { // git writes real paths
+		rest, err := filepath.Rel(root, dir)
+		first, _, below := strings.Cut(rest, string(filepath.Separator))
+		if err == nil && below && (first == name || strings.HasPrefix(first, goneMark)) {
+			return true
+		}
+	}
+	return false
+}
+
 // aside moves a folder into one of ours, under a name of its own.
 func (h Home) aside(into, name, from string) (string, error) {
 	into = filepath.Join(h.Root, into)
