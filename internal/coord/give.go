@@ -214,6 +214,7 @@ func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text 
 	}
 	if text == "" {
 		s.update(func(t *turn) { t.ended = t.ended || rested })
+		s.remind() // the session may have claimed the task itself in the meantime
 		return false
 	}
 	s.update(func(t *turn) { t.working = task != "" })

@@ -203,6 +203,52 @@ func TestAClaimAfterTheTurn(t *testing.T) {
 	}
 }
 
+// heldUp is a journal whose next append, once holds is set, begins only when release is closed.
+type heldUp struct {
+	journal.Journal
+	holds          atomic.Bool
+	waits, release chan struct{}
+}
+
+func (h *heldUp) Append(ctx context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (int64, error) {
+	if h.holds.CompareAndSwap(true, false) {
+		close(h.waits)
+		<-h.release
+	}
+	return h.Journal.Append(ctx, after, catchUp, decide)
+}
+
+// A session that claims a task while its host is about to claim the same one for it is told of it. When the host looks at the
+// claim is left to chance here; TestOnceBroken of package sim has the history in which it looks too early.
+func TestAClaimOfBoth(t *testing.T) {
+	s := newStage(t, spawn("ann"))
+	j := &heldUp{Journal: s.team.Open(), waits: make(chan struct{}), release: make(chan struct{})}
+	ann := next(t, modelled(s, func(o *coord.Options) {
+		d, err := desk.Open(t.Context(), j, desk.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		o.Desk = d
+	}))
+	ann.begun <- agent.Started{Session: "s-1"}
+	s.untilStatus("ann", team.Idle)
+	j.holds.Store(true)
+	s.do("lead", &team.CreateTask{Subject: "look there"})
+	select {
+	case <-j.waits:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the host claims nothing")
+	}
+	s.do("ann", &team.ClaimTask{Task: "1"})
+	close(j.release)
+	p := ann.turn(t, "", func() { ann.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"done"}`) })
+	if !strings.Contains(p.Text, "Task 1 is yours now: look there") {
+		t.Errorf("it was told %q", p.Text)
+	}
+	s.untilStatus("ann", team.Idle)
+}
+
 // A host that can record nothing any more ends, and its members go to another one: it must not keep them because nothing but the
 // loss of the lead is to be recorded, which is only looked for.
 func TestAHostThatCanRecordNothing(t *testing.T) {

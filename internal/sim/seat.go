@@ -350,6 +350,9 @@ func (s *seat) hand(t *thread, w team.Want, id string) {
 		s.claim(t, &p)
 		if len(p.tasks) == 0 && w.Kind == team.WantWork {
 			s.ended = s.ended || rested
+			if !s.host.of.w.bug("claimed-meanwhile") {
+				s.remind()
+			}
 			return
 		}
 		s.working = true
