@@ -23,7 +23,7 @@ func (c client) SessionUpdate(_ context.Context, n sdk.SessionNotification) erro
 		return nil
 	}
 	said, shows := c.decoder.decode(n.Update)
-	said = append(arrived(c.queue.sees(shows)), said...)
+	said = append(c.sees(shows), said...)
 	c.mu.Unlock()
 	c.sayAll(said)
 	return nil
@@ -33,7 +33,7 @@ func (c client) SessionUpdate(_ context.Context, n sdk.SessionNotification) erro
 func (c client) RequestPermission(ctx context.Context, r sdk.RequestPermissionRequest) (sdk.RequestPermissionResponse, error) {
 	c.mu.Lock()
 	name, input, aside := c.decoder.permission(r)
-	said := append(arrived(c.queue.sees(acted)), c.decoder.flush()...)
+	said := append(c.sees(acted), c.decoder.flush()...)
 	access, cancelled := c.access, c.cancelled
 	c.mu.Unlock()
 	c.sayAll(said)

@@ -31,7 +31,8 @@ const (
 // # A prompt
 //
 //	given ──▶ sent, with which a turn begins ──▶ received                 every prompt that was given is
-//	      ──▶ on top of a turn               ──▶ received                 received once, or given back once
+//	      ──▶ on top of a turn, once that is ──▶ received                 received once, or given back once
+//	          seen to have begun
 //	      ──▶ for the hook ──▶ handed to it  ──▶ received
 //	      ──▶ for the end of the turn ──▶ sent …
 //	      a turn that fails: given back, whatever was not received
@@ -80,7 +81,7 @@ func (q *queue) give(p agent.Prompt, inTool bool) (send *post, cancel bool) {
 		q.waiting = append([]agent.Prompt{p}, q.waiting...)
 		q.cancel(inTool)
 		return nil, true
-	case q.midTurn == overlap && !q.cancelled:
+	case q.midTurn == overlap && !q.cancelled && q.lasting:
 		return q.send([]agent.Prompt{p}), false
 	case q.midTurn == byHook && !q.cancelled:
 		q.forHook = append(q.forHook, p)
@@ -134,6 +135,18 @@ func (q *queue) sees(s sign) []string {
 	}
 	q.lasting = true
 	return q.receive(append(slices.Clone(q.turn), q.handed...))
+}
+
+// onTop sends what waited for a sign of the turn, as one prompt on top of it; nil where nothing did. Before
+// that sign the agent may take the second of two prompts for the first: it would work on mail before it has
+// its task.
+func (q *queue) onTop() *post {
+	if q.midTurn != overlap || q.running == 0 || q.cancelled || !q.lasting || len(q.waiting) == 0 {
+		return nil
+	}
+	waiting := q.waiting
+	q.waiting = nil
+	return q.send(waiting)
 }
 
 // receive returns the ids of those that were not received yet, and are now.

@@ -61,8 +61,10 @@ func (l *ledger) do(step string) {
 		l.note("hook: %s", strings.Join(strings.Fields(l.hand()), " "))
 	case "says":
 		l.fates("received", l.sees(spoke))
+		l.sent(l.onTop())
 	case "uses":
 		l.fates("received", l.sees(acted))
+		l.sent(l.onTop())
 	default:
 		how := map[string]outcome{"ok": done, "cancelled": stopped, "fails": failed, "refuses": rejected}[what]
 		p := l.sends[0]
@@ -119,9 +121,16 @@ func TestQueue(t *testing.T) {
 			"begins: you are ann text of a; a back; over; begins: you are ann text of c"},
 		{"gemini: over when it was interrupted", gem, "give a; urgent c; ok", "begins: text of a; cancel; a received; over; begins: text of c"},
 
-		{"opencode: on top of a turn", open, "give a; give b; says; ok; ok", "begins: text of a; on top: text of b; a received; b received; over"},
-		{"opencode: it keeps what a turn that failed was told", open, "note you are ann; give a; give b; fails; fails; give c",
-			"begins: you are ann text of a; on top: text of b; a received; b received; over; begins: text of c"},
+		{"opencode: on top of a turn", open, "give a; says; give b; give c; ok; ok; ok",
+			"begins: text of a; a received; on top: text of b; on top: text of c; b received; c received; over"},
+		{"opencode: nothing overtakes what a turn begins with", open, "give a; give b; give c; says; says; ok; ok",
+			"begins: text of a; a received; on top: text of b text of c; b received; c received; over"},
+		{"opencode: a turn that ends before it showed anything", open, "give a; give b; ok; ok",
+			"begins: text of a; a received; over; begins: text of b; b received; over"},
+		{"opencode: interrupted before it showed anything", open, "give a; give b; interrupt; says; cancelled; ok",
+			"begins: text of a; a received; over; begins: text of b; b received; over"},
+		{"opencode: it keeps what a turn that failed was told", open, "note you are ann; give a; says; give b; fails; fails; give c",
+			"begins: you are ann text of a; a received; on top: text of b; b received; over; begins: text of c"},
 		{"opencode: what it refuses it does not keep", open, "note you are ann; give a; refuses; give c", "begins: you are ann text of a; a back; over; begins: you are ann text of c"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

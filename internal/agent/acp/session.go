@@ -38,6 +38,7 @@ type session struct {
 	child    *proc.Child
 	stderr   proc.Capture
 	lines    *lines // that the agent says
+	pen      *pen   // writes what it is told
 	conn     *sdk.ClientSideConnection
 	id       sdk.SessionId
 	modes    *sdk.SessionModeState
@@ -117,7 +118,8 @@ func (s *session) launch() error {
 	}
 	s.child = child
 	s.lines = newLines(child.Stdout)
-	s.conn = sdk.NewClientSideConnection(client{s}, child.Stdin, s.lines)
+	s.pen = newPen(child.Stdin)
+	s.conn = sdk.NewClientSideConnection(client{s}, s.pen, s.lines)
 	s.conn.SetLogger(slog.New(slog.DiscardHandler))
 	close(s.lines.ready)
 	go func() {

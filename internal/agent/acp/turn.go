@@ -23,7 +23,12 @@ func (s *session) Give(_ context.Context, p agent.Prompt) error {
 	}
 	if cancel {
 		s.withdraw()
-		s.asking.Go(func() { s.conn.Cancel(s.ctx, sdk.CancelNotification{SessionId: s.id}) })
+		wait, done := s.pen.queue()
+		s.asking.Go(func() {
+			defer done()
+			wait(s.ctx)
+			s.conn.Cancel(s.ctx, sdk.CancelNotification{SessionId: s.id})
+		})
 	}
 	return nil
 }
@@ -31,15 +36,16 @@ func (s *session) Give(_ context.Context, p agent.Prompt) error {
 // Interrupt ends the turn.
 func (s *session) Interrupt(ctx context.Context) error {
 	s.mu.Lock()
-	working := s.queue.running > 0
-	if working {
-		s.queue.cancel(s.decoder.busy())
-		s.withdraw()
-	}
-	s.mu.Unlock()
-	if !working {
+	if s.queue.running == 0 {
+		s.mu.Unlock()
 		return nil
 	}
+	s.queue.cancel(s.decoder.busy())
+	s.withdraw()
+	wait, done := s.pen.queue()
+	s.mu.Unlock()
+	defer done()
+	wait(ctx)
 	return s.conn.Cancel(ctx, sdk.CancelNotification{SessionId: s.id})
 }
 
@@ -52,16 +58,28 @@ func (s *session) withdraw() {
 	}
 }
 
-// start sends a prompt. The caller holds mu.
+// sees takes what an update shows of the agent, and sends what waited for that. The caller holds mu.
+func (s *session) sees(shown sign) []agent.Update {
+	said := arrived(s.queue.sees(shown))
+	if next := s.queue.onTop(); next != nil && !s.stopping && s.ctx.Err() == nil {
+		s.start(next)
+	}
+	return said
+}
+
+// start sends a prompt, after those that were sent before it. The caller holds mu.
 func (s *session) start(p *post) {
 	if p.first {
 		s.failure, s.cancelled = nil, make(chan struct{})
 		s.decoder.begin()
 	}
+	wait, done := s.pen.queue()
 	s.asking.Go(func() {
+		defer done()
 		if p.first {
 			s.say(agent.TurnStarted{})
 		}
+		wait(s.ctx)
 		response, err := s.conn.Prompt(s.ctx, sdk.PromptRequest{SessionId: s.id, Prompt: []sdk.ContentBlock{sdk.TextBlock(p.text)}})
 		if err == nil || s.ctx.Err() == nil && !s.cut(err) {
 			s.answered(p, response, err)
