@@ -2,12 +2,14 @@ package consolidate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -145,11 +147,73 @@ func (w *work) land(ctx context.Context, c team.Consolidation) error {
 	return w.put(ctx, c.Tree, at.here)
 }
 
-// lift takes what came in from the branches out of the work tree again. What somebody has changed since stays, and is named.
+// lift takes what came in from the branches out of the work tree again, and puts back what was removed there while the checks ran. What somebody has changed since
+// stays, and is named.
 func (w *work) lift(ctx context.Context, c team.Consolidation) error {
-	if c.Before == "" {
+	if c.Before != "" {
+		if err := w.liftBranches(ctx, c); err != nil {
+			return err
+		}
+	}
+	return w.restore(ctx, c)
+}
+
+// restore puts back the files that were staged and that the work tree lacks, most likely because a check removed them. Else the next attempt would take the work of the
+// team for removed by the team, and commit without it. A file that was changed is left alone: nobody can tell a check's change from a person's.
+func (w *work) restore(ctx context.Context, c team.Consolidation) error {
+	tree := cmp.Or(c.Before, c.Tree)
+	if tree == "" || c.Clean || w.repo.top == "" { // the checks of a clean checkout had no part in it
 		return nil
 	}
+	if _, err := w.repo.Text(ctx, "cat-file", "-e", tree); refused(err) {
+		w.Log(fmt.Sprintf("what was removed from %s while the checks ran is not put back: git has removed what was staged", w.repo.top))
+		return nil
+	} else if err != nil {
+		return err
+	}
+	missing, err := w.repo.changes(ctx, c.Parent, tree)
+	if err != nil {
+		return err
+	}
+	missing = slices.DeleteFunc(missing, func(one git.Change) bool {
+		return one.Is == git.Nothing || one.Is == git.Submodule || !w.repo.lacks(one.Path)
+	})
+	if len(missing) == 0 {
+		return nil
+	}
+	head, err := w.repo.head(ctx)
+	if err != nil {
+		return err
+	}
+	if head != c.Parent { // what somebody has committed meanwhile, its removal too, is theirs
+		theirs, err := w.repo.changed(ctx, c.Parent, head)
+		if err != nil {
+			return err
+		}
+		missing = slices.DeleteFunc(missing, func(one git.Change) bool { return theirs[one.Path] })
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	w.Log(fmt.Sprintf("removed while the checks ran, and put back: %s", names(pathsOf(missing))))
+	return w.put(ctx, tree, missing)
+}
+
+// lacks reports whether there is nothing at the path, and nothing in the way of putting a file there: all folders above it are folders, or missing.
+func (r *repository) lacks(name string) bool {
+	if _, err := os.Lstat(r.path(name)); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		info, err := os.Lstat(r.path(dir))
+		if err == nil && !info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *work) liftBranches(ctx context.Context, c team.Consolidation) error {
 	if w.repo.top == "" {
 		w.Log(fmt.Sprintf("what came in from %s stays in %s, where there is no repository any more", branchers(c), w.Desk.Team().Dir))
 		return nil
@@ -168,6 +232,13 @@ func (w *work) lift(ctx context.Context, c team.Consolidation) error {
 	if err != nil {
 		return err
 	}
+	removed := func(one git.Change) bool { return one.Is != git.Nothing && !c.Clean && w.repo.lacks(one.Path) }
+	for _, one := range at.elsewhere { // by a check: there is nothing of anybody's in the way of what was there before
+		if removed(one) {
+			at.here = append(at.here, one)
+		}
+	}
+	at.elsewhere = slices.DeleteFunc(at.elsewhere, removed)
 	head, err := w.repo.head(ctx)
 	if err != nil {
 		return err

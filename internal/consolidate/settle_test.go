@@ -269,3 +269,120 @@ func TestKilledWhileChecksWrite(t *testing.T) {
 		}
 	}
 }
+
+// removing is a project with new files of the team's, one that it changed and one of a branch, and a check that removes them all the first time that it runs.
+func removing(t *testing.T, isolated bool, then string) *lab {
+	l := newLab(t)
+	l.isolated = isolated
+	l.write(".git/info/exclude", "ran\n")
+	command := "test -e ran || { touch ran; rm -r new.txt deep b.txt; " + then + "; }"
+	if isolated {
+		command = "test -e ran || { touch ran; rm -r new.txt deep b.txt hers.txt a.txt; " + then + "; }"
+	}
+	l.found(team.Check{Name: "clean up", Command: command})
+	if isolated {
+		l.isolate("eve", "hers.txt")
+		l.hers("eve", "a.txt", "hers\n")
+	}
+	l.write("new.txt", "the team's\n")
+	l.write("deep/er/new.txt", "the team's\n")
+	l.write("b.txt", "the team's\n")
+	return l
+}
+
+// What the checks remove of what is to be committed is there again when the attempt is given up, so that the next one commits it.
+func TestChecksThatRemove(t *testing.T) {
+	t.Parallel()
+	for _, isolated := range []bool{false, true} {
+		for then, words := range map[string]string{"true": "the checks changed", "false": "the check clean up failed"} {
+			l := removing(t, isolated, then)
+			scene := l.scene()
+			l.refused(words)
+			if now := l.scene(); now != scene {
+				t.Errorf("branch %t, %s: it was\n%s\nand is\n%s", isolated, then, scene, now)
+			}
+			l.tidy()
+			l.run()
+			want := []string{"M:b.txt", "A:deep/er/new.txt", "A:new.txt"}
+			if isolated {
+				want = []string{"M:a.txt", "M:b.txt", "A:deep/er/new.txt", "A:hers.txt", "A:new.txt"}
+			}
+			l.want(l.committed(), want...)
+			if status := l.git("status", "--porcelain"); status != "" {
+				t.Errorf("the status is\n%s", status)
+			}
+		}
+	}
+}
+
+// Killed at each point between a check that removes the team's files and the end of the attempt, nothing of them is lost.
+func TestKilledAfterChecksRemoved(t *testing.T) {
+	t.Parallel()
+	for _, points := range [][]string{{"check"}, {"written"}, {"check", "written"}, {"check", "written", "written"}, {"lifted"}, {"check", "written", "lifted"}} {
+		for _, back := range []bool{false, true} {
+			l := removing(t, false, "true")
+			scene := l.scene()
+			for _, point := range points {
+				if came, killed := l.consolidating(point); !killed || came[len(came)-1] != point {
+					t.Fatalf("%v: it was to be killed at %s; it was: %t, after %v", points, point, killed, came)
+				}
+			}
+			if err := l.desk.Refresh(l.ctx); err != nil {
+				t.Fatal(err)
+			}
+			if back {
+				if err := RollBack(l.ctx, l.options(), "test"); err != nil {
+					t.Fatal(err)
+				}
+				if now := l.scene(); now != scene {
+					t.Errorf("%v: it was\n%s\nand is\n%s", points, scene, now)
+				}
+			}
+			if _, err := Run(l.ctx, l.options()); err != nil { // it finds what was removed, or, when all is back, commits it
+				l.run()
+			}
+			l.want(l.committed(), "M:b.txt", "A:deep/er/new.txt", "A:new.txt")
+			l.tidy()
+		}
+	}
+}
+
+// What is not the checks' is not undone: nothing is put through a link that stands where a folder was, nor in the place of something else, and what the person has
+// removed and committed stays so.
+func TestNotPutBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ command, lost string }{
+		"a link to elsewhere": {"rm -r deep; ln -s ../elsewhere deep", "deep/er/new.txt"},
+		"a file":              {"rm -r deep; echo mine > deep", "deep/er/new.txt"},
+		"a folder":            {"rm new.txt; mkdir new.txt; echo mine > new.txt/mine", "new.txt"},
+		"a commit":            {"git rm -qf b.txt; git commit -qm mine", "b.txt"},
+	} {
+		l := removing(t, false, "true")
+		elsewhere := filepath.Join(filepath.Dir(l.project), "elsewhere")
+		if err := os.Mkdir(elsewhere, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		l.write("ran", "")
+		o := l.options()
+		o.at = func(point string) {
+			if point == "check" {
+				if out, err := l.try("-c", "alias.run=!"+c.command, "run"); err != nil {
+					t.Errorf("%s: %v: %s", name, err, out)
+				}
+			}
+		}
+		if _, err := Run(l.ctx, o); err == nil {
+			t.Errorf("%s: it was consolidated", name)
+		}
+		if err := RollBack(l.ctx, l.options(), "test"); err != nil && team.CodeOf(err) != team.Nothing { // where git itself could not go on
+			t.Errorf("%s: %v", name, err)
+		}
+		if info, err := os.Lstat(filepath.Join(l.project, c.lost)); err == nil && info.Mode().IsRegular() {
+			t.Errorf("%s: %s is there again", name, c.lost)
+		}
+		if left, _ := os.ReadDir(elsewhere); len(left) > 0 {
+			t.Errorf("%s: %s was written outside of the project", name, left[0].Name())
+		}
+		l.tidy()
+	}
+}
