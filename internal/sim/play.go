@@ -120,6 +120,7 @@ func (w *world) heal() {
 		p.cut, p.stalled, p.mute, p.blind = 0, 0, 0, 0
 	}
 	for _, m := range w.machines {
+		w.behind = max(w.behind, -m.offset(w.now))
 		m.skew, m.drift = 0, 0
 	}
 	w.hireUser()

@@ -27,6 +27,7 @@ type world struct {
 	tell   func(string) // told what happens; nil where nobody listens
 
 	now     time.Duration // since the beginning, by no clock of the world
+	behind  time.Duration // by how much the slowest clock was behind when the clocks were set right
 	agenda  agenda
 	entries int
 	running *thread
@@ -362,8 +363,12 @@ func (w *world) strike(p *process) {
 
 // clock is what the process takes for the time.
 func (p *process) clock() team.Time {
-	d := p.w.now + p.on.skew + p.w.now/1000*time.Duration(p.on.drift)
-	return epoch + team.Time(d/time.Millisecond)
+	return epoch + team.Time((p.w.now+p.on.offset(p.w.now))/time.Millisecond)
+}
+
+// offset is by how much the clock is fast.
+func (m *machine) offset(now time.Duration) time.Duration {
+	return m.skew + now/1000*time.Duration(m.drift)
 }
 
 // wake is when the process, by its own clock, has slept for that long; timers know nothing of clocks that are set.
