@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,6 +71,63 @@ func TestSpecialFiles(t *testing.T) {
 		w.must("fsck", "demo", "--mend")
 		w.must("task", "add", "demo", "after "+name)
 	}
+}
+
+// A member puts a pipe in the place of a file that git reads. Nothing waits for it: the run ends with its report, and says which
+// file it is, what to do, and which command is next; after that the work is committed.
+func TestPipesForGit(t *testing.T) {
+	for file, last := range map[string]string{
+		".gitignore":          "what is to be committed is not known: ",
+		"deep/.gitattributes": "not committed yet: 1 file", // git reads it when it adds the file beside it
+	} {
+		t.Run("in the shared directory "+filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.repository()
+			w.write("team.yaml", fmt.Sprintf("name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: one, run: 'mkdir -p deep; echo a > deep/a.txt; mkfifo %s'}]\n", file))
+			pipe := filepath.Join(w.dir, file)
+			r := w.cadre("run", "team.yaml")
+			for _, words := range []string{"1 of 1 tasks done", last, "cadre consolidate demo\n"} {
+				if r.code != 0 || !strings.Contains(r.out, words) {
+					t.Errorf("the run ended with %d, and does not say %q:\n%s", r.code, words, r.out)
+				}
+			}
+			if !strings.Contains(r.err, pipe+" is a named pipe") {
+				t.Errorf("the run does not name the pipe: %s", r.err)
+			}
+			if r := w.cadre("consolidate", "demo"); r.code != 2 || !strings.Contains(r.err, pipe+" is a named pipe") || !strings.Contains(r.err, "remove it or move it elsewhere") {
+				t.Errorf("the consolidation ended with %d: %s", r.code, r.err)
+			}
+			if err := os.Remove(pipe); err != nil {
+				t.Fatal(err)
+			}
+			if out := w.must("consolidate", "demo"); !strings.Contains(out, "A deep/a.txt") {
+				t.Errorf("consolidated:\n%s", out)
+			}
+		})
+	}
+	t.Run("in a worktree", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.repository()
+		w.write("team.yaml", "name: demo\nmembers: [{name: ann, agent: shell, isolation: worktree}]\ntasks: [{id: one, run: 'echo a > a.txt; mkfifo .gitignore'}]\n")
+		pipe := filepath.Join(w.home, "teams", "demo", "worktrees", "ann", ".gitignore")
+		w.refused(result{code: 1, err: w.cadre("run", "team.yaml").err}, 1, pipe+" is a named pipe", "task 2 waits for you", "cadre task done demo 2")
+		if task := w.must("task", "show", "demo", "2"); !strings.Contains(task, pipe+" is a named pipe") || strings.Contains(task, "context canceled") {
+			t.Errorf("the task does not say what to do:\n%s", task)
+		}
+		if data, err := os.ReadFile(filepath.Join(w.dir, "demo-report.md")); err != nil || len(data) == 0 {
+			t.Errorf("the report: %q, %v", data, err)
+		}
+		if err := os.Remove(pipe); err != nil {
+			t.Fatal(err)
+		}
+		w.must("task", "done", "demo", "2")
+		w.must("run", "team.yaml")
+		if out := w.must("consolidate", "demo"); !strings.Contains(out, "A a.txt") {
+			t.Errorf("consolidated:\n%s", out)
+		}
+	})
 }
 
 // A damaged team is replaced by its last checkpoint, and nothing of it is lost: its folder is kept aside. A whole one is not replaced.

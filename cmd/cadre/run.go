@@ -135,6 +135,7 @@ type result struct {
 	Seconds      float64     `json:"seconds"`
 	Unmerged     []string    `json:"unmerged,omitempty"`    // branches that wait for the consolidation
 	Uncommitted  []string    `json:"uncommitted,omitempty"` // files of the team's that do
+	Unknown      string      `json:"unknown,omitempty"`     // why nobody can tell which files do
 	Attention    []team.Item `json:"attention,omitempty"`   // what waits for a person
 	Consolidated *sealedTeam `json:"consolidated,omitempty"`
 }
@@ -187,7 +188,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	switch {
 	case a.json:
 		last := result{Team: r.Team, Report: r.Report, Done: r.Done() && failure == nil, Reason: why, Completed: r.Completed, Failed: r.Failed, Open: r.Open, Seconds: r.Seconds,
-			Uncommitted: r.Pending.Files, Attention: r.Attention}
+			Uncommitted: r.Pending.Files, Unknown: r.Pending.Unknown, Attention: r.Attention}
 		for _, b := range r.Pending.Branches {
 			last.Unmerged = append(last.Unmerged, b.Name)
 		}
@@ -234,6 +235,8 @@ func next(r run.Result) string {
 	switch {
 	case !r.Done():
 		return ""
+	case r.Pending.Unknown != "":
+		return fmt.Sprintf("what is to be committed is not known: %s; then: %s", r.Pending.Unknown, command)
 	case len(waits) > 0:
 		return fmt.Sprintf("not committed yet: %s; to check and commit it: %s", strings.Join(waits, ", "), command)
 	case r.Team.Status == team.TeamConsolidating:

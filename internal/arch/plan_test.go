@@ -69,7 +69,7 @@ var rooms = []room{
 		"it serves tools, whatever they do"},
 	{"watch", nil,
 		"it tells that files changed, and what is in them is none of its business"},
-	{"git", []string{"proc"},
+	{"git", []string{"proc", "regularfile"},
 		"it runs git for whoever knows what to ask it, and what a repository is used for is none of its business"},
 	{"worktree", []string{"git", "proc"},
 		"worktrees and branches, and nothing of what a member is"},

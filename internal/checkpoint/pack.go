@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cadre/internal/proc"
+	"cadre/internal/regularfile"
 )
 
 // Each checkpoint leaves a few loose objects. git would sweep them up, with all others of the repository, when there are thousands, in the middle of a command of the
@@ -79,8 +80,11 @@ func (b *branch) between(ctx context.Context, from, to string) int {
 // onePack is a pack of ours.
 type onePack struct{ name, tip string }
 
+// mostOfPack is the most that is read of a list or an index of packs, in bytes.
+const mostOfPack = 1 << 30
+
 func (b *branch) packs() (all []onePack) {
-	text, err := os.ReadFile(b.packsFile())
+	text, err := regularfile.Read(b.packsFile(), mostOfPack)
 	if err != nil {
 		return nil
 	}
@@ -111,7 +115,7 @@ func (b *branch) packNow(ctx context.Context, packs []onePack, tip string) {
 	var old []onePack
 	if len(packs) >= mostPacks {
 		for _, p := range packs {
-			index, err := os.ReadFile(b.packFile(p.name, ".idx"))
+			index, err := regularfile.Read(b.packFile(p.name, ".idx"), mostOfPack)
 			if err != nil {
 				return
 			}

@@ -13,10 +13,8 @@ import (
 type Pending struct {
 	Branches []team.Branch
 	Files    []string // of the team's, in the work tree, by their paths from the top
+	Unknown  string   // why nobody can tell what there is; "" where it is known
 }
-
-// None reports whether there is nothing.
-func (p Pending) None() bool { return len(p.Branches) == 0 && len(p.Files) == 0 }
 
 // LookPending looks at what there is to be consolidated, and touches nothing. What is below one of the folders except does not count;
 // one of them may be a file. Where nobody can tell what is the team's, only branches are known.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cadre/internal/durable"
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 	"cadre/internal/worktree"
 )
@@ -96,7 +97,7 @@ func (w *work) noted(ctx context.Context, c team.Consolidation) (map[string]stri
 		Files           []team.Fact
 	}
 	path := w.scratch("before.json")
-	data, err := os.ReadFile(path)
+	data, err := regularfile.Read(path, 1<<30)
 	if err == nil && json.Unmarshal(data, &note) == nil && note.Attempt == c.Attempt {
 		return digests(note.Files), nil
 	}

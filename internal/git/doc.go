@@ -11,6 +11,7 @@
 //	git ──────┼─ another one ───────────▶ [Refusal]: git has answered, and the answer is no
 //	 ▲        ├─ it cannot have a lock ─▶ waits for who has it, then [LockedError], which names the file
 //	 └─again──┘
+//	          ├─ it waits for a pipe ───▶ [BlockedError], which names it: somebody put it in the place of a file that git reads
 //	          └─ anything else ─────────▶ another error: nobody knows what the answer is. A signal, the end of the context, or of the command's time, which it says
 //
 // # Guarantees

@@ -116,13 +116,20 @@ func (r Runner) try(ctx context.Context, input []byte, args []string) ([]byte, e
 	limit := cmp.Or(r.Limit, DefaultLimit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
 	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer r.guard(ctx, end)()
 	var out bytes.Buffer
 	var said proc.Capture
 	cmd := proc.Cmd{Args: r.command(args), Env: append(r.environment(os.Environ()), r.Env...), Input: input, Stdout: &out, Stderr: &said}
 	exit, err := r.Procs.Run(ctx, cmd, proc.Ladder{})
 	switch {
 	case err != nil:
-		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		cause := context.Cause(ctx)
+		if blocked, ok := errors.AsType[*BlockedError](cause); ok {
+			err, cause = blocked, nil
+		}
+		if cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w: %w", cause, err)
 		}
 		return nil, fmt.Errorf("git %s: %w", args[0], err)

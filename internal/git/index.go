@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"cadre/internal/regularfile"
 )
 
 // Index is the index of a work tree while nobody else changes it. It is held as git holds it, by a file index.lock beside it; but that is a link to a file
@@ -83,6 +85,9 @@ func (i *Index) Release() {
 	os.Remove(i.ours) // last: by this name the lock is known to be ours
 }
 
+// maxIndex is the most that is read of an index, in bytes: that of some ten million files.
+const maxIndex = 1 << 30
+
 // CopyIndex copies an index, for a use of ours beside the person's. Where there is none it does nothing.
 //
 // The copy gets the time of the original. Git takes a file for unchanged when its size and time are as the index has them,
@@ -96,7 +101,7 @@ func CopyIndex(from, to string) error {
 	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(from)
+	data, err := regularfile.Read(from, maxIndex)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -137,7 +137,7 @@ func (a *attempt) pending(ctx context.Context, r Result) consolidate.Pending {
 	defer cancel()
 	p, err := consolidate.LookPending(ctx, a.desk, []string{a.Home.Root, a.Home.Claude, r.Report})
 	if err != nil {
-		a.Log("whether anything is to be committed is not known: " + err.Error())
+		p.Unknown = err.Error()
 	}
 	return p
 }
