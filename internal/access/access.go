@@ -14,6 +14,8 @@
 //	              │   ├─ trusted child: hook, check             the user
 //	              │   ├─ of the host's own program              as its environment says
 //	              │   └─ left behind by some session            nobody known: it may read that team, and acts as nobody
+//	              │ not known: a host lives that this process cannot see, from another namespace
+//	              │   └─ nobody known, as left behind
 //	              │ no
 //	              └─▶ its environment: the member that CADRE_TEAM and CADRE_MEMBER_NAME name together, in the home that
 //	                  CADRE_SESSION_HOME names, else the user
@@ -81,6 +83,13 @@ func sameFolder(a, b string) bool {
 func who(origin proc.Origin, below bool, getenv func(string) string) Caller {
 	record := origin.Record
 	switch {
+	case origin.Hidden:
+		c := Caller{session: true, unknown: fmt.Sprintf("a host of this home runs, process %d in its own PID namespace, and this process cannot see it, "+
+			"so it may be a session of that host; run the command where the host runs, or end the host first", origin.Host)}
+		if len(origin.Teams) == 1 {
+			c.team = origin.Teams[0]
+		}
+		return c
 	case !below || origin.Own:
 		return claimed(getenv)
 	case !origin.Left && record != nil && record.Trusted:

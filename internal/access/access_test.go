@@ -47,6 +47,8 @@ func TestWho(t *testing.T) {
 		{name: "an orphan of a session", below: true, origin: proc.Origin{Left: true, Record: ann, Teams: []string{"demo"}}, is: "the session of ann in team demo", member: "ann", team: "demo"},
 		{name: "an orphan", below: true, origin: proc.Origin{Left: true, Teams: []string{"demo"}}, env: "demo ann", is: "a session of team demo", team: "demo"},
 		{name: "an orphan of a host of two teams", below: true, origin: proc.Origin{Left: true, Teams: []string{"demo", "other"}}, is: "a session of a team"},
+		{name: "in a namespace", below: true, origin: proc.Origin{Hidden: true, Teams: []string{"demo"}}, env: "demo ann", is: "a session of team demo", team: "demo"},
+		{name: "in a namespace, of two teams", below: true, origin: proc.Origin{Hidden: true, Teams: []string{"demo", "other"}}, is: "a session of a team"},
 		{name: "a hook", below: true, origin: proc.Origin{Record: hook, Teams: []string{"demo"}}, env: "demo ann TaskCreated", is: "the user"},
 		{name: "a hook that says it is a session", below: true, origin: proc.Origin{Record: hook, Teams: []string{"demo"}}, env: "demo ann", is: "the user"},
 		{name: "what a hook left behind", below: true, origin: proc.Origin{Left: true, Record: hook, Teams: []string{"demo"}}, is: "a session of team demo", team: "demo"},

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
 )
 
 // Origin is where a process comes from, as its ancestors and the register of the nearest host among them tell. Of the
@@ -18,12 +21,15 @@ type Origin struct {
 	// Left means that the process is no descendant of a child of the register any more: a parent in between ended, and the host,
 	// a subreaper, became its parent. A Record is then that of the session that the process is still in.
 	Left bool
+	// Hidden means that the process cannot see a host that lives: it is in another PID or time namespace, where every number and
+	// start is another one. Whether it runs below that host is not known. Teams are then those of all such hosts.
+	Hidden bool
 	// Teams are the host's: the one of Record, else all whose sessions its process runs. "" stands for one without a folder.
 	Teams []string
 }
 
 // Ancestry finds the nearest ancestor of this process that is in the list, and tells where below it the process comes from.
-// below is false where no ancestor is listed. It costs a system call where the list is empty, and some 10 µs an ancestor
+// below is false where no ancestor is listed and every listed host that lives can be seen. It costs a system call where the list is empty, and some 10 µs an ancestor
 // elsewhere.
 func Ancestry(list string) (origin Origin, below bool, err error) {
 	return AncestryOf(list, ownPid())
@@ -41,8 +47,12 @@ func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 	}
 	for {
 		parent, ok, err := parentOf(&child)
-		if err != nil || !ok {
+		if err != nil {
 			return Origin{}, false, err
+		}
+		if !ok {
+			origin := hiddenHosts(hosts)
+			return origin, origin.Hidden, nil
 		}
 		var entries []entry
 		for _, path := range hosts[parent.pid] {
@@ -62,6 +72,40 @@ func AncestryOf(list string, pid int) (origin Origin, below bool, err error) {
 		}
 		child = parent
 	}
+}
+
+// hiddenHosts tells which of the listed hosts live although no process that is to be seen is one of them.
+func hiddenHosts(hosts map[int][]string) (o Origin) {
+	for _, paths := range hosts {
+		for _, path := range paths {
+			e, err := readEntry(path)
+			if err != nil || !hidden(e) {
+				continue
+			}
+			o.Hidden, o.Host = true, e.Pid
+			if !slices.Contains(o.Teams, e.Team) {
+				o.Teams = append(o.Teams, e.Team)
+			}
+		}
+	}
+	return o
+}
+
+// releasePatience is how long the lock of a host that was killed may outlive it; see [Held].
+const releasePatience = 200 * time.Millisecond
+
+// hidden reports whether the host of an entry lives and cannot be seen. The lock that it holds is the same in every namespace.
+func hidden(e entry) bool {
+	if p, err := lookup(e.Pid); err == nil && p.start == e.Start {
+		return false
+	}
+	alive := filepath.Join(e.Dir, AliveFile)
+	for deadline := time.Now().Add(releasePatience); Held(alive); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return true
+		}
+	}
+	return false
 }
 
 // parentOf returns the parent of a process. It brings the child up to date where that has got another parent since it was

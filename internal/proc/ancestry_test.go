@@ -202,7 +202,7 @@ func TestOriginElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	stale := filepath.Join(other, strconv.Itoa(os.Getpid())+"-X.json")
-	data, _ := json.Marshal(entry{Pid: os.Getpid(), Start: "before", Dir: r.dir, Team: "demo"})
+	data, _ := json.Marshal(entry{Pid: os.Getpid(), Start: "before", Dir: t.TempDir(), Team: "demo"})
 	if err := os.WriteFile(stale, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -233,6 +233,55 @@ func TestOriginElsewhere(t *testing.T) {
 		return err
 	}(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestOriginInANamespace: in a namespace where processes have other numbers, or started at other times, no ancestor is known. That
+// a host lives is seen all the same, until it has ended.
+func TestOriginInANamespace(t *testing.T) {
+	for name, namespace := range map[string]string{
+		"of processes": "unshare -Urpf --mount-proc",
+		"of time":      "unshare -UrTf --boottime 100000",
+		"of both":      "unshare -UrTpf --boottime 100000 --mount-proc",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if out, err := exec.Command("sh", "-c", namespace+" true").CombinedOutput(); err != nil {
+				t.Skipf("this system makes no such namespace: %v: %s", err, out)
+			}
+			r, list := listedHost(t)
+			to := filepath.Join(t.TempDir(), "origin")
+			run := func() told {
+				t.Helper()
+				os.Remove(to)
+				c := exec.Command("sh", "-c", namespace+" env -i "+whoami(list, to))
+				if out, err := c.CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+				return readOrigin(t, to)
+			}
+			if is := run(); !is.Below || !is.Hidden || is.Own || is.Record != nil || len(is.Teams) != 1 || is.Teams[0] != "demo" {
+				t.Errorf("below a host that it cannot see: %+v", is)
+			}
+			c := start(t, r, Cmd{Args: []string{"sh", "-c", namespace + " env -i " + whoami(list, to)}, Member: "ann"})
+			os.Remove(to)
+			c.Wait(within(t))
+			if is := readOrigin(t, to); !is.Below || !is.Hidden {
+				t.Errorf("in a session: %+v", is)
+			}
+			// A host that was killed leaves its entry, and holds no lock.
+			dead := filepath.Join(t.TempDir(), ListFolder)
+			if err := os.MkdirAll(dead, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			data, _ := json.Marshal(entry{Pid: 1 << 22, Start: "x", Dir: t.TempDir(), Team: "demo"})
+			if err := os.WriteFile(filepath.Join(dead, fmt.Sprintf("%d-x.json", 1<<22)), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			list = dead
+			if is := run(); is.Below {
+				t.Errorf("with a host that is gone: %+v", is)
+			}
+		})
 	}
 }
 
