@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,6 +56,12 @@ const (
 	shellGrace   = 10 * time.Second // what a shell has to finish when it is dismissed
 	endPatience  = 3 * time.Minute  // for a member to end, and its work to be merged
 )
+
+// within are the options with the folders that do not count as git names them, and the team's among these.
+func (o Options) within() Options {
+	o.Except = realPaths(append(slices.Clip(o.Except), o.Dir))
+	return o
+}
 
 // Running reports whether a process of this machine consolidates the team whose folder that is, or takes a consolidation back.
 func Running(teamDir string) bool { return proc.Held(filepath.Join(teamDir, lockFile)) }
@@ -171,8 +178,7 @@ func prepare(ctx context.Context, o Options, wait bool) (w *work, done func(), e
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Except = append(realPaths(o.Except), realPaths([]string{o.Dir})...)
-	w = &work{Options: o}
+	w = &work{Options: o.within()}
 	done = func() {
 		if w.procs != nil {
 			if err := w.sweep(context.WithoutCancel(ctx)); err != nil {
@@ -289,9 +295,14 @@ func (w *work) lost(c team.Consolidation) error {
 	return w.gone()
 }
 
+// selected is the team's work in the work tree. What is shown before a consolidation and what that stages both come from here.
+func (w *work) selected(ctx context.Context, c team.Consolidation) (selection, error) {
+	return w.repo.sort(ctx, w.Desk.Team().Base, c, w.Except)
+}
+
 // ours is what is to be committed, or why that cannot be said.
 func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error) {
-	s, err := w.repo.sort(ctx, w.Desk.Team().Base, c, w.Except)
+	s, err := w.selected(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -60,8 +60,7 @@ func hold(ctx context.Context, o Options, members []string) (merged coord.Merged
 	if !isolated {
 		return coord.Merged{}, nil
 	}
-	o.Except = append(realPaths(o.Except), realPaths([]string{o.Dir})...)
-	w := &work{Options: o, once: true}
+	w := &work{Options: o.within(), once: true}
 	if w.procs, err = proc.Open(""); err != nil {
 		return coord.Merged{}, err
 	}
@@ -78,7 +77,7 @@ func hold(ctx context.Context, o Options, members []string) (merged coord.Merged
 	defer os.RemoveAll(scratch)
 	var paths []string
 	if t.Base.Unknown == "" && t.Base.Top == w.repo.top { // else nobody can tell what is the team's there
-		s, err := w.repo.sort(ctx, t.Base, team.Consolidation{}, o.Except)
+		s, err := w.selected(ctx, team.Consolidation{})
 		if err != nil {
 			return coord.Merged{}, err
 		}

@@ -2,9 +2,10 @@ package consolidate
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 
 	"cadre/internal/coord"
-	"cadre/internal/desk"
 	"cadre/internal/proc"
 	"cadre/internal/team"
 )
@@ -14,17 +15,19 @@ type Pending struct {
 	Branches []team.Branch
 	Files    []string // of the team's, in the work tree, by their paths from the top
 	Unknown  string   // why nobody can tell what there is; "" where it is known
+	// OnlyReport says that there is no work: all that would be committed is the report.
+	OnlyReport bool
 }
 
-// LookPending looks at what there is to be consolidated, and touches nothing. What is below one of the folders except does not count;
-// one of them may be a file. Where nobody can tell what is the team's, only branches are known.
-func LookPending(ctx context.Context, d *desk.Desk, except []string) (p Pending, err error) {
+// LookPending looks at what there is to be consolidated, and touches nothing. Of the options it takes Desk, Dir and Except. report is the
+// path of the report that a run has written; "" for none. Where nobody can tell what is the team's, only branches are known.
+func LookPending(ctx context.Context, o Options, report string) (p Pending, err error) {
 	procs, err := proc.Open("")
 	if err != nil {
 		return p, err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
-	t := d.Team()
+	t := o.Desk.Team()
 	r, err := open(ctx, procs, t.Dir)
 	if err != nil || r.top == "" {
 		return p, err
@@ -34,15 +37,21 @@ func LookPending(ctx context.Context, d *desk.Desk, except []string) (p Pending,
 		return p, err
 	}
 	if head != "" {
-		if p.Branches, _, err = coord.Waiting(ctx, d, procs); err != nil {
+		if p.Branches, _, err = coord.Waiting(ctx, o.Desk, procs); err != nil {
 			return p, err
 		}
 	}
 	if t.Base.Unknown != "" || t.Base.Top != r.top {
 		return p, nil
 	}
-	s, err := r.sort(ctx, t.Base, team.Consolidation{}, realPaths(except))
+	w := &work{Options: o.within(), repo: r}
+	s, err := w.selected(ctx, team.Consolidation{})
 	p.Files = append(s.ours, s.both...)
+	if len(p.Files) == 1 && len(p.Branches) == 0 {
+		own, _ := os.Stat(report)
+		there, _ := os.Stat(filepath.Join(r.top, filepath.FromSlash(p.Files[0])))
+		p.OnlyReport = os.SameFile(own, there)
+	}
 	if team.CodeOf(err) != "" { // the person is in the middle of something
 		err = nil
 	}

@@ -117,7 +117,6 @@ func (a *attempt) merging() consolidate.Options {
 	return consolidate.Options{Desk: a.desk, Dir: a.dir, Except: []string{a.Home.Root, a.Home.Claude}, Log: a.Log}
 }
 
-// pending is what waits for the consolidation of the team. The report is no work of the team's that has to be committed.
 // attention is what waits for a person when this process has ended.
 func (a *attempt) attention(ctx context.Context) (items []team.Item) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
@@ -132,10 +131,11 @@ func (a *attempt) attention(ctx context.Context) (items []team.Item) {
 	return items
 }
 
+// pending is what waits for the consolidation of the team.
 func (a *attempt) pending(ctx context.Context, r Result) consolidate.Pending {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
-	p, err := consolidate.LookPending(ctx, a.desk, []string{a.Home.Root, a.Home.Claude, r.Report})
+	p, err := consolidate.LookPending(ctx, a.merging(), r.Report)
 	if err != nil {
 		p.Unknown = err.Error()
 	}
