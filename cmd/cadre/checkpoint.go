@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"cadre/internal/checkpoint"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
+	"cadre/internal/home"
 	"cadre/internal/journal"
 	"cadre/internal/proc"
 	"cadre/internal/sanitize"
@@ -32,7 +34,7 @@ func (a *app) checkpointCommand() *cobra.Command {
 the index, HEAD or any hook. The commit carries the work: the branches of members, and what the team has changed in its directory and not committed, are
 reachable from it, so that whoever has the branch has all of it. Outside a repository a checkpoint is kept beside the team, without the work.
 
-Files that git ignores, files over 5 MB and files that likely hold a secret are not carried but named. --include PATH has them carried, now and from then on.
+Files that git ignores, files over 5 MiB and files that likely hold a secret are not carried but named. --include PATH has them carried, now and from then on.
 
 Hosts make checkpoints by themselves. A team whose folder was lost comes back from the last one: cadre resume TEAM --from-git.`,
 	}, func(c *cobra.Command, d opened, _ []string) error {
@@ -69,25 +71,44 @@ Hosts make checkpoints by themselves. A team whose folder was lost comes back fr
 	return c
 }
 
-// noteLeft tells what a checkpoint does not carry. What git ignores is told as a number: it is many files as a rule, and no work.
+// noteLeft tells what a checkpoint does not carry. What git ignores is told on one line: it is many files as a rule, and no work.
 func (a *app) noteLeft(made checkpoint.Checkpoint) {
 	if made.Unknown != "" {
 		a.note("the checkpoint carries nothing of the team's directory: " + made.Unknown)
 	}
-	ignored := 0
+	var ignored []checkpoint.Left
 	for _, left := range made.Left {
 		if left.Ignored {
-			ignored++
+			ignored = append(ignored, left)
 			continue
 		}
 		a.note("not carried: " + left.String() + "; to carry it: --include " + left.Path)
 	}
-	if ignored > 0 {
-		a.note(fmt.Sprintf("not carried: %s that git ignores", plural(ignored, "path")))
-	}
-	if made.More > 0 {
+	switch { // what git ignores comes last, so it is what further paths are if there is any
+	case len(ignored) > 0:
+		a.note("not carried, because git ignores it: " + listed(ignored, made.More, func(l checkpoint.Left) string { return l.Path }))
+	case made.More > 0:
 		a.note(fmt.Sprintf("not carried: %s more", plural(made.More, "path")))
 	}
+}
+
+// mostPaths is how many paths of a list are named.
+const mostPaths = 10
+
+// listed names the first paths of a list, and says how many further ones there are. more are those that have no names here.
+func listed(all []checkpoint.Left, more int, name func(checkpoint.Left) string) string {
+	var names []string
+	for _, l := range all[:min(len(all), mostPaths)] {
+		names = append(names, name(l))
+	}
+	more += len(all) - len(names)
+	switch {
+	case more > 0 && len(names) > 0:
+		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
+	case more > 0:
+		return plural(more, "path")
+	}
+	return strings.Join(names, ", ")
 }
 
 func leftOf(made checkpoint.Checkpoint) []checkpoint.Left {
@@ -181,7 +202,7 @@ func (a *app) setAside(ctx context.Context, name string) error {
 	if err := coord.KeepWork(ctx, dir, "", a.note); err != nil {
 		return err
 	}
-	aside, err := a.home.SetAside(name)
+	aside, err := a.home.SetAside(name, home.Damaged)
 	if err == nil {
 		a.note("the damaged team is kept in " + aside)
 	}

@@ -24,7 +24,7 @@ func (a *app) pushCommand() *cobra.Command {
 		Long: `Make a checkpoint of the team and push its branch, cadre/TEAM. The branch carries the team, the branches of its members and what it has changed in its
 directory and not committed. No other branch is pushed, and nothing is overwritten: where the remote has another history of the team, it is refused.
 
-The first push to a remote says what goes there and asks; without a terminal it needs --yes. Commits that hold files over 5 MB or likely secrets are
+The first push to a remote says what goes there and asks; without a terminal it needs --yes. Commits that hold files over 5 MiB or likely secrets are
 refused until --include names the files. Your pre-push hooks run, as with git push.
 
 With --release this machine lets go of the team: its sessions end, and nothing changes in the team here until cadre resume TEAM --take-back. Another machine
@@ -119,7 +119,13 @@ Exit status 0: the team is here. 1: not now: it runs here, or the remote cannot 
 			if p.Aside != "" {
 				a.note("the copy that was here is kept in " + p.Aside)
 			}
-			value := map[string]any{"remote": p.Remote.Name, "url": p.Remote.URL, "commit": p.There.Commit, "seq": p.There.Seq, "restored": p.Arrived != nil, "missing": missingOf(p.Arrived)}
+			if p.Released {
+				a.note(fmt.Sprintf("this machine let go of team %s; to continue it here, where it runs nowhere else: cadre resume %s --take-back", o.Team, o.Team))
+			}
+			value := map[string]any{"remote": p.Remote.Name, "url": p.Remote.URL, "commit": p.There.Commit, "seq": p.There.Seq, "restored": p.Arrived != nil, "missing": missingOf(p.Arrived), "left": []checkpoint.Left{}}
+			if p.Arrived != nil && p.Arrived.Left != nil {
+				value["left"] = p.Arrived.Left
+			}
 			return a.print(value, func(w *sanitize.Writer) error {
 				if p.Arrived == nil {
 					return said("nothing new: team %s here has everything that %s (%s) has", o.Team, p.Remote.Name, p.Remote.URL)(w)
@@ -150,6 +156,9 @@ func (a *app) noteArrived(name string, arrived *transfer.Arrived) {
 	}
 	for _, m := range arrived.Missing {
 		a.note(fmt.Sprintf("missing of task %s: %s", m.Task, m.What))
+	}
+	if len(arrived.Left) > 0 || arrived.More > 0 {
+		a.note("not carried, and not here: " + listed(arrived.Left, arrived.More, checkpoint.Left.String) + "; no task names it as its work")
 	}
 	if len(arrived.Missing) > 0 {
 		a.note(fmt.Sprintf("when it is there: cadre resume %s; the team can be completed without it: cadre consolidate %s --without TASK", name, name))

@@ -24,10 +24,10 @@
 // A commit on the branch also carries the work. The branches of members, what is checked out in the team's directory, a commit of what the team has changed there and
 // not committed, and the commits that tasks name are its further parents, each once: what a checkpoint before has is reachable by the first parent. So the line of
 // first parents has checkpoints only, and whoever has the branch has the work. state.json names the commits. By the rule of the consolidation, what differs from the last
-// commit now and did not when the team was created is the team's. Files that git ignores, files over 5 MB and files that likely hold a secret are named in its place.
+// commit now and did not when the team was created is the team's. Files that git ignores, files over 5 MiB and files that likely hold a secret are named in its place.
 //
 // So a checkpoint costs what happened since the last one and what is open, however long the history is, and state.json is as large as the team and what it has in
-// hand: 50 KB at most for ten members and a hundred tasks. Likely secrets are replaced by [Mark] before
+// hand: 50 KiB at most for ten members and a hundred tasks. Likely secrets are replaced by [Mark] before
 // anything is written: a branch may be pushed.
 //
 // # How one is written

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"cadre/internal/git"
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 	"cadre/internal/worktree"
 )
@@ -262,7 +263,7 @@ func (b *branch) items(ctx context.Context, base team.Base, found []differing, i
 }
 
 func tooBig(size int64) string {
-	return fmt.Sprintf("%d MB; up to 5 MB are carried", (size+1<<20-1)>>20)
+	return fmt.Sprintf("%s; up to %s are carried", regularfile.Size(size), regularfile.Size(mostFile))
 }
 
 // person says whose a file is that had changes before the team.

@@ -65,7 +65,7 @@ func TestWorkIsKeptFromOutside(t *testing.T) {
 		t.Errorf("the person's file is kept with the task: %s\n%s", saved.Diff, saved.Note)
 	}
 	whole := filepath.Join(teamDir, "saved", "1-ann.patch")
-	if !strings.Contains(saved.Note, "leaves out data.csv; the whole patch is in "+whole) || !strings.Contains(saved.Note, "huge.csv (2048 KB)") {
+	if !strings.Contains(saved.Note, "leaves out data.csv; the whole patch is in "+whole) || !strings.Contains(saved.Note, "huge.csv (2 MiB)") {
 		t.Errorf("what is not in the patch: %q", saved.Note)
 	}
 	clean := t.TempDir()

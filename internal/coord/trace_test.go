@@ -87,7 +87,7 @@ func TestWorkInTheTeamsDirectory(t *testing.T) {
 	if p.changed(one) != "a.txt both.txt" || !slices.Equal(one.Files, []string{"a.txt", "both.txt"}) || one.Base != head || one.Member != "ann" || one.Branch != "" || len(one.Others) > 0 {
 		t.Errorf("task 1: %+v changed %s", one, p.changed(one))
 	}
-	for _, want := range []string{"large (6 MB)", "out (ignored by git)", ".env (not committed when the team was created, and as it was)"} {
+	for _, want := range []string{"large (6 MiB; up to 5 MiB are kept)", "out (ignored by git)", ".env (not committed when the team was created, and as it was)"} {
 		if !slices.Contains(one.Left, want) {
 			t.Errorf("task 1 left %q, not %s", one.Left, want)
 		}

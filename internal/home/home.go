@@ -4,6 +4,7 @@
 //	<root>/teams/<team>/hosts/<id>/ a host that runs or ran sessions for it (proc)
 //	<root>/archive/<team id>/       a finished team whose name was given to a new one
 //	<root>/damaged/<team>-<n>/      a damaged team that was restored from a checkpoint
+//	<root>/replaced/<team>-<n>/     a copy of a team that a pull replaced by a newer one
 //	<root>/observed/<team>/         what the observer knows of a team that is only observed (feed)
 //	<root>/stranded/<team>-<n>/     worktrees of a team that was removed, whose repository could not be reached
 //	<root>/seats/<team>/<member>/   a member of a team that Claude Code runs (claudeteam)
@@ -269,13 +270,19 @@ func (h Home) Archive(name, id string) error {
 	return errors.Join(durable.Folder(archive), durable.Folder(h.teams()))
 }
 
-// SetAside moves the folder of a damaged team out of the way, so that the team can be restored under its name. Nothing of
-// it is lost: it returns where the folder is now.
-func (h Home) SetAside(name string) (string, error) {
+// Why a team is set aside: the folders that it goes into.
+const (
+	Damaged  = "damaged"  // its history cannot be read
+	Replaced = "replaced" // a newer copy of it was pulled
+)
+
+// SetAside moves the folder of a team out of the way, so that the team can be restored under its name. Nothing of it is lost: it returns
+// where the folder is now.
+func (h Home) SetAside(name, why string) (string, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return "", err
 	}
-	dir, err := h.aside("damaged", name, filepath.Join(h.teams(), name))
+	dir, err := h.aside(why, name, filepath.Join(h.teams(), name))
 	if err != nil {
 		err = fmt.Errorf("set team %s aside: %w", name, err)
 	}

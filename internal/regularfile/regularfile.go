@@ -53,14 +53,31 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s is larger than %s, the most that is read of such a file", e.Path, size(e.Most))
+	return fmt.Sprintf("%s is larger than %s, the most that is read of such a file", e.Path, Size(e.Most))
 }
 
-func size(n int64) string {
-	if n >= 1<<20 {
-		return fmt.Sprintf("%d MiB", n>>20)
+// Size is a number of bytes for people. It is rounded up, so that a file which is larger than a limit never looks as large as the limit.
+func Size(n int64) string {
+	switch {
+	case n >= 1<<20:
+		return inTenths(n, 1<<20) + " MiB"
+	case n >= 1<<10:
+		return inTenths(n, 1<<10) + " KiB"
+	case n == 1:
+		return "1 byte"
 	}
-	return fmt.Sprintf("%d KiB", max(1, n>>10))
+	return fmt.Sprintf("%d bytes", n)
+}
+
+func inTenths(n, unit int64) string {
+	whole, tenths := n/unit, (n%unit*10+unit-1)/unit
+	switch {
+	case tenths == 0:
+		return fmt.Sprint(whole)
+	case tenths == 10:
+		return fmt.Sprint(whole + 1)
+	}
+	return fmt.Sprintf("%d.%d", whole, tenths)
 }
 
 // Open opens the file for reading.

@@ -55,6 +55,18 @@ func TestOtherThanRegular(t *testing.T) {
 	}
 }
 
+// A size never looks as small as a limit that it is above.
+func TestSize(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1 << 10: "1 KiB", 1<<10 + 1: "1.1 KiB", 1<<20 - 1: "1024 KiB", 1 << 20: "1 MiB",
+		5 << 20: "5 MiB", 5<<20 + 1: "5.1 MiB", 6<<20 - 1: "6 MiB", 3 << 29: "1536 MiB",
+	} {
+		if got := regularfile.Size(n); got != want {
+			t.Errorf("%d bytes are shown as %s, not %s", n, got, want)
+		}
+	}
+}
+
 func TestRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if _, err := regularfile.Read(path, 10); !errors.Is(err, fs.ErrNotExist) {

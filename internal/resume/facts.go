@@ -13,6 +13,7 @@ import (
 	"slices"
 	"syscall"
 
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 )
 
@@ -54,7 +55,7 @@ func compare(ctx context.Context, dir string, f team.Fact, read map[string]readi
 	path := within(dir, f.Path)
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().IsRegular() && info.Size() > mostRead {
-		return Fact{Fact: f, Now: f.SHA256, Why: fmt.Sprintf("not compared: it has more than %d MiB", mostRead>>20)}
+		return Fact{Fact: f, Now: f.SHA256, Why: fmt.Sprintf("not compared: it is %s, of at most %s", regularfile.Size(info.Size()), regularfile.Size(mostRead))}
 	}
 	if known, ok := read[path]; err == nil && ok && os.SameFile(known.info, info) && known.info.Size() == info.Size() && known.info.ModTime().Equal(info.ModTime()) {
 		return Fact{Fact: f, Now: known.sum, Stale: known.sum != f.SHA256}

@@ -59,6 +59,10 @@ type Arrived struct {
 	*checkpoint.Restored
 	Dir     string         // where it works
 	Missing []team.Missing // of its work
+	// Left is what was not carried from where the team worked, is not here, and is no task's by its record; More is how many further
+	// paths the checkpoint only counts.
+	Left []checkpoint.Left
+	More int
 }
 
 // MissingCheck says that a check was redacted in the checkpoint and has to be given anew.
@@ -156,8 +160,7 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 		}
 	}
 	if !p.same && !from.Released {
-		o.log("%s did not let go of team %s: it may still run there. The last that was heard of it is of %s. What it does there from now on is another history of the team",
-			cmp.Or(from.Work.Machine, "the machine that had it"), o.Team, checkpoint.Date(from.Heard))
+		o.log("%s", o.heldBy(ctx, procs, from))
 	}
 	if o.clear != nil { // before its branches are moved: a copy that is continued after all has what it had
 		if err := o.clear(ctx); err != nil {
@@ -177,6 +180,7 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 	if a.Missing, err = p.missing(ctx); err != nil {
 		return nil, err
 	}
+	a.Left, a.More = p.unclaimed(a.Missing)
 	where := a.Dir
 	if where == old.Dir {
 		where = ""
@@ -193,6 +197,19 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 	}
 	o.did("checkpoint")
 	return a, nil
+}
+
+// heldBy says who did not let go of the team, and what to do about it. The name of a machine tells nothing of which one it is, so only
+// the repository that the team worked in says that it is this one.
+func (o *Options) heldBy(ctx context.Context, procs *proc.Register, from checkpoint.Found) string {
+	who, where := cmp.Or(from.Work.Machine, "the machine that had it"), "there"
+	if top := from.Work.Top; top != "" {
+		if store, err := o.store(ctx, procs, top); err == nil && store.SamePlace(from.Work) {
+			who, where = "the copy in "+top+" on this machine", "with the CADRE_HOME of that copy"
+		}
+	}
+	return fmt.Sprintf("%s did not let go of team %s: it may still run there. The last that was heard of it is of %s. What it does there from now on is another history of the team. To let go of it, %s: cadre push %s --release; then, here: cadre pull %s",
+		who, o.Team, checkpoint.Date(from.Heard), where, o.Team, o.Team)
 }
 
 // checkpoint makes one of the team that is here.

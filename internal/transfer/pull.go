@@ -9,6 +9,7 @@ import (
 	"cadre/internal/checkpoint"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
+	"cadre/internal/home"
 	"cadre/internal/leader"
 	"cadre/internal/proc"
 	"cadre/internal/team"
@@ -27,6 +28,8 @@ type Pulled struct {
 	There   checkpoint.Found
 	Arrived *Arrived // nil where the team that is here has everything already
 	Aside   string   // where the copy is that was here before; "" for none
+	// Released says that there was nothing new, and that this machine has let go of the team.
+	Released bool
 }
 
 // Pull fetches the branch of the team and restores the team from it, where it has something that the team here has not. A team that runs here is left alone. Where there
@@ -60,7 +63,7 @@ func Pull(ctx context.Context, o PullOptions) (*Pulled, error) {
 			return err
 		}
 		defer lock.Unlock()
-		pulled.Aside, err = o.Home.SetAside(o.Team)
+		pulled.Aside, err = o.Home.SetAside(o.Team, home.Replaced)
 		return err
 	}
 	o.At = pulled.There.Commit
@@ -170,6 +173,7 @@ func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, d *desk
 	over := t.Status == team.TeamComplete || t.Status == team.TeamAborted
 	switch {
 	case relation == checkpoint.Behind:
+		p.Released = t.Released != team.Released{}
 		return p, false, nil
 	case relation == checkpoint.Another && !over:
 		return nil, false, &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is %s, and the one of that name on %s is another team; remove this one first: cadre cleanup %s", o.Team, t.Status, remote.Name, o.Team)}

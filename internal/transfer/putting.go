@@ -199,6 +199,20 @@ func (p *putting) inFiles(task string, files, left []string) (all []team.Missing
 	return all
 }
 
+// unclaimed lists what was not carried, is not here and is missing of no task, and how many paths the checkpoint has no names of.
+func (p *putting) unclaimed(missing []team.Missing) (left []checkpoint.Left, more int) {
+	if p.same {
+		return nil, 0
+	}
+	for _, l := range p.r.Work.Left {
+		claimed := slices.ContainsFunc(missing, func(m team.Missing) bool { return m.Path == l.Path })
+		if _, err := os.Lstat(filepath.Join(p.top, filepath.FromSlash(l.Path))); err != nil && !claimed {
+			left = append(left, l)
+		}
+	}
+	return left, p.r.Work.More
+}
+
 // mostPaths is how many files are named of one task.
 const mostPaths = 20
 

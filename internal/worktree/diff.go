@@ -13,6 +13,7 @@ import (
 
 	"cadre/internal/git"
 	"cadre/internal/proc"
+	"cadre/internal/regularfile"
 )
 
 // Limits of a patch, in bytes of the files before and after. What is larger stays where it is, and is named.
@@ -77,7 +78,7 @@ func Diff(ctx context.Context, procs *proc.Register, dir string, except func(pat
 			e.Left = append(e.Left, f.path+" (a repository of its own)")
 			continue
 		case f.old > maxFile || f.size > maxFile || size > room:
-			e.Left = append(e.Left, fmt.Sprintf("%s (%d KB)", f.path, max(f.old, f.size)>>10))
+			e.Left = append(e.Left, fmt.Sprintf("%s (%s)", f.path, regularfile.Size(max(f.old, f.size))))
 			continue
 		}
 		room -= size

@@ -107,7 +107,7 @@ func TestDiffIsWhole(t *testing.T) {
 	if bytes.Contains(e.Patch, []byte("supersecret")) || slices.Contains(e.Files, ".env") || strings.Contains(strings.Join(e.Left, " "), ".env") {
 		t.Errorf("what is not the member's is told: %q, %q", e.Files, e.Left)
 	}
-	if left := strings.Join(e.Left, "\n"); len(e.Left) != 3 || !strings.Contains(left, "large.csv (6144 KB)") || !strings.Contains(left, "shrunk.csv (6144 KB)") || !strings.Contains(left, "nested/ (a repository") {
+	if left := strings.Join(e.Left, "\n"); len(e.Left) != 3 || !strings.Contains(left, "large.csv (6 MiB)") || !strings.Contains(left, "shrunk.csv (6 MiB)") || !strings.Contains(left, "nested/ (a repository") {
 		t.Errorf("left: %q", e.Left)
 	}
 	patch := filepath.Join(filepath.Dir(repo), "patch")

@@ -13,6 +13,7 @@ import (
 
 	"cadre/internal/git"
 	"cadre/internal/proc"
+	"cadre/internal/regularfile"
 )
 
 // maxSnapshotFile is how large a file may be to be part of a snapshot, in bytes.
@@ -279,7 +280,7 @@ func unfit(absolute string) (why string) {
 	case !info.Mode().IsRegular():
 		return "not a regular file"
 	case info.Size() > maxSnapshotFile:
-		return fmt.Sprintf("%d MB", info.Size()>>20)
+		return fmt.Sprintf("%s; up to %s are kept", regularfile.Size(info.Size()), regularfile.Size(maxSnapshotFile))
 	}
 	f, err := os.Open(absolute)
 	if err != nil {

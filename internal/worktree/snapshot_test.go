@@ -79,7 +79,7 @@ func TestSnapshots(t *testing.T) {
 		t.Errorf("it differs by %q", got)
 	}
 	left := slices.Sorted(slices.Values(snap.Left))
-	if want := []string{"large (5 MB)", "mine (a person's)", "nested/ (a repository of its own)"}; !slices.Equal(left, want) {
+	if want := []string{"large (5.1 MiB; up to 5 MiB are kept)", "mine (a person's)", "nested/ (a repository of its own)"}; !slices.Equal(left, want) {
 		t.Errorf("left out: %q", left)
 	}
 	if parent := r.git("rev-parse", snap.Commit+"^"); parent != head {
