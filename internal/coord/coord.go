@@ -386,7 +386,7 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 			return err
 		}
 	}
-	if err := h.do(ctx, &team.AttachMember{Member: m.Name, From: m.Host}, 0); err != nil {
+	if err := h.do(ctx, &team.AttachMember{Member: m.Name, From: m.Host, Ending: m.Shutdown.Request}, 0); err != nil {
 		return err
 	}
 	return h.keepSaved(ctx, m.Name, as)

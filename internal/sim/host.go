@@ -287,7 +287,7 @@ func (h *host) takeOver(t *thread, m team.Member) error {
 			return err
 		}
 	}
-	if err := h.report(t, &team.AttachMember{Member: m.Name, From: m.Host}, 0); err != nil {
+	if err := h.report(t, &team.AttachMember{Member: m.Name, From: m.Host, Ending: m.Shutdown.Request}, 0); err != nil {
 		return err
 	}
 	if ends { // it did so with that

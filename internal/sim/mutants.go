@@ -45,6 +45,14 @@ var ofTeams = []Mutant{
 		}
 		return d, err
 	}},
+	{Name: "ending-unseen", What: "a member is taken from a dead host, and ends with that, before the host has heard that it was asked to shut down",
+		decide: func(s *team.State, c team.Command) (team.Decision, error) {
+			if b, ok := c.Body.(*team.AttachMember); ok {
+				m, _ := s.Member(b.Member)
+				c.Body = &team.AttachMember{Member: b.Member, From: b.From, Ending: m.Shutdown.Request}
+			}
+			return team.Decide(s, c)
+		}},
 	{Name: "blocked-claimed", What: "a task that waits for another one can be claimed", decide: func(s *team.State, c team.Command) (team.Decision, error) {
 		d, err := team.Decide(s, c)
 		b, ok := c.Body.(*team.ClaimTask)

@@ -98,10 +98,12 @@ func Numbered(name string, n int) string {
 }
 
 // AttachMember takes the lease of a member for the host that sends it. From is the host that had it and is known to be dead,
-// or "" for a member without one.
+// or "" for a member without one. Ending is the shutdown request that the sender knows of: a member that was asked to shut down ends
+// when it is taken from a dead host, and what it saved of its tasks must be kept with them before that.
 type AttachMember struct {
 	Member string
 	From   string
+	Ending string
 }
 
 func (b *AttachMember) decide(d *decision) error {
@@ -122,6 +124,8 @@ func (b *AttachMember) decide(d *decision) error {
 		return nil
 	case m.Host != b.From:
 		return refuse(Conflict, "%s holds the lease of %s", holder(m), m.Name)
+	case m.Host != "" && m.Shutdown.Request != b.Ending:
+		return refuse(Conflict, "%s was asked to shut down in the meantime", m.Name)
 	}
 	if m.Host != "" && d.detach(m, "its host "+m.Host+" died") {
 		return nil
