@@ -130,6 +130,93 @@ func TestPipesForGit(t *testing.T) {
 	})
 }
 
+// A member that no host can run is not added: what a host needs is there before the member is on record.
+func TestSpawnWithoutALog(t *testing.T) {
+	w := newWorld(t)
+	w.must("create", "demo")
+	folder := filepath.Join(w.home, "teams", "demo")
+	log := filepath.Join(folder, "host.log")
+	before := w.must("log", "demo", "--json")
+	for name, put := range map[string]func() error{
+		"a directory":  func() error { return os.Mkdir(log, 0o700) },
+		"a named pipe": func() error { return syscall.Mkfifo(log, 0o600) },
+		"a device":     func() error { return os.Symlink("/dev/full", log) },
+	} {
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		w.refused(w.cadre("spawn", "demo", "ann"), 2, "ann was not added", log+" is "+name)
+		if err := os.Remove(log); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hosts := filepath.Join(folder, "hosts")
+	if err := errors.Join(os.RemoveAll(hosts), os.WriteFile(hosts, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	w.refused(w.cadre("spawn", "demo", "ann"), 2, "ann was not added", hosts)
+	if err := os.Remove(hosts); err != nil {
+		t.Fatal(err)
+	}
+	if after := w.must("log", "demo", "--json"); after != before {
+		t.Errorf("the refused calls are in the history:\n%s", after)
+	}
+	w.must("spawn", "demo", "ann")
+	w.must("shutdown", "demo", "ann")
+}
+
+// Something else in the place of a team's folder is named, with status 2, and so are the variables that say where teams are.
+func TestNotATeamsFolder(t *testing.T) {
+	w := newWorld(t)
+	w.must("create", "demo")
+	path := filepath.Join(w.home, "teams", "x")
+	for name, put := range map[string]func() error{
+		"a file":       func() error { return os.WriteFile(path, nil, 0o600) },
+		"a named pipe": func() error { return syscall.Mkfifo(path, 0o600) },
+	} {
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"status", "x"}, {"fsck", "x"}, {"fsck", "x", "--mend"}, {"task", "list", "x"}, {"resume", "x"}, {"create", "x"}, {"cleanup", "x", "--force"}} {
+			w.refused(w.cadre(args...), 2, path+" is "+name+", and a team is a folder", "move it elsewhere")
+		}
+		if out := w.must("ls"); !strings.Contains(out, "demo") {
+			t.Errorf("ls beside %s:\n%s", name, out)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.RemoveAll(w.home), os.Mkdir(w.home, 0o700), os.WriteFile(filepath.Join(w.home, "teams"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	w.refused(w.cadre("ls"), 2, filepath.Join(w.home, "teams"), "not a directory")
+
+	env := w.env
+	w.env = []string{"LC_ALL=C"}
+	w.refused(w.cadre("ls"), 2, "Neither CADRE_HOME nor HOME is set. Set CADRE_HOME to the folder to use.")
+	w.refused(w.with([]string{"CADRE_HOME=" + w.home}, "ls"), 2, "Neither CLAUDE_CONFIG_DIR nor HOME is set.")
+	for _, args := range [][]string{{"version"}, {"--version"}} {
+		if out := w.must(args...); !strings.HasPrefix(out, "cadre ") {
+			t.Errorf("%q without folders prints %q", args, out)
+		}
+	}
+	w.env = env
+}
+
+// A hook that is a pipe, or a link to nothing, is shown before it is trusted: what it will do is in no file.
+func TestTrustNamesPipes(t *testing.T) {
+	w := newWorld(t)
+	w.write(".claude/settings.json", `{"hooks": {"TaskCreated": [{"hooks": [{"type": "command", "command": "./pipe"}, {"type": "command", "command": "sh gone.sh"}]}]}}`)
+	if err := errors.Join(syscall.Mkfifo(filepath.Join(w.dir, "pipe"), 0o700), os.Symlink("nowhere", filepath.Join(w.dir, "gone.sh"))); err != nil {
+		t.Fatal(err)
+	}
+	w.refused(w.cadre("trust"), 2, "not covered: what comes from pipe (a named pipe)", "not covered: what comes from gone.sh (a link that leads to nothing)", "cadre trust --yes")
+	if out := w.must("trust", "--yes"); !strings.Contains(out, "what comes from pipe (a named pipe)") {
+		t.Errorf("trusted:\n%s", out)
+	}
+}
+
 // A damaged team is replaced by its last checkpoint, and nothing of it is lost: its folder is kept aside. A whole one is not replaced.
 func TestDamagedTeamFromGit(t *testing.T) {
 	w := newWorld(t)

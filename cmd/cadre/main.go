@@ -99,7 +99,7 @@ func status(err error) int {
 	if _, large := errors.AsType[*regularfile.TooLargeError](err); large {
 		return hopeless
 	}
-	for _, final := range []error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, feed.ErrDamaged, journal.ErrGone, journal.ErrNotFound, consolidate.ErrDamaged, os.ErrPermission, os.ErrNotExist, syscall.EROFS} {
+	for _, final := range []error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, feed.ErrDamaged, journal.ErrGone, journal.ErrNotFound, consolidate.ErrDamaged, os.ErrPermission, os.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
 		if errors.Is(err, final) {
 			return hopeless
 		}

@@ -137,6 +137,7 @@ func (a *app) spawnCommand() *cobra.Command {
 			return err
 		}
 		body.Name = args[0]
+		var start launch
 		if body.Agent != team.External {
 			t, err := a.glance(c.Context(), name)
 			if err != nil {
@@ -150,6 +151,15 @@ func (a *app) spawnCommand() *cobra.Command {
 					return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", body.Name, err)}
 				}
 			}
+			// What can fail comes before the member is on record.
+			dir, err := a.home.Folder(name)
+			if err != nil {
+				return err
+			}
+			if start, err = prepareHost(dir); err != nil {
+				return fmt.Errorf("%s was not added: %w", body.Name, err)
+			}
+			defer start.close()
 		}
 		err = a.act(c, name, &body, func(d *desk.Desk, _ *team.Record) error {
 			var m team.Member
@@ -165,7 +175,7 @@ func (a *app) spawnCommand() *cobra.Command {
 			return err
 		}
 		defer d.Close()
-		return ensureHost(c.Context(), d, dir, body.Name)
+		return start.ensure(c.Context(), d, dir, body.Name)
 	})
 	c.Flags().StringVar(&body.Agent, "agent", team.Shell, strings.Join(drivers.Words(), ", "))
 	c.Flags().StringVar(&body.Model, "model", "", "the model; by default the agent's own choice")
@@ -205,8 +215,20 @@ func isolates(ctx context.Context, dir string) error {
 
 // ensureHost sees to it that a living host has the leases of the members, and starts one in the background if there is none.
 func ensureHost(ctx context.Context, d *desk.Desk, dir string, members ...string) error {
-	if len(members) > 0 && !coord.Hosted(filepath.Join(dir, "hosts")) {
-		if err := startHost(d.Team().Name, dir); err != nil {
+	if len(members) == 0 {
+		return nil
+	}
+	l, err := prepareHost(dir)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	return l.ensure(ctx, d, dir, members...)
+}
+
+func (l launch) ensure(ctx context.Context, d *desk.Desk, dir string, members ...string) error {
+	if !coord.Hosted(filepath.Join(dir, "hosts")) {
+		if err := l.start(d.Team().Name); err != nil {
 			return err
 		}
 	}
@@ -235,20 +257,35 @@ func awaitHost(ctx context.Context, d *desk.Desk, dir, member string) error {
 	}
 }
 
-// startHost starts cadre host in a session of its own, so that it outlives this command and its terminal.
-func startHost(name, dir string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
+// launch is what a host in the background needs to be started.
+type launch struct {
+	self string
+	log  *os.File
+}
+
+// prepareHost does what can fail before a host of the team in that folder is started.
+func prepareHost(dir string) (l launch, err error) {
+	if l.self, err = os.Executable(); err != nil {
+		return l, err
 	}
-	log, err := regularfile.OpenFile(filepath.Join(dir, "host.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
+	hosts := filepath.Join(dir, "hosts")
+	if err := os.MkdirAll(hosts, 0o700); err != nil {
+		return l, fmt.Errorf("no host can run its session: %w", err)
 	}
-	defer log.Close()
-	c := exec.Command(self, "host", name)
+	l.log, err = regularfile.OpenFile(filepath.Join(dir, "host.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return l, fmt.Errorf("no host can run its session, because its log cannot be written: %w; remove or mend that, then try again", err)
+	}
+	return l, nil
+}
+
+func (l launch) close() { l.log.Close() }
+
+// start starts cadre host in a session of its own, so that it outlives this command and its terminal.
+func (l launch) start(name string) error {
+	c := exec.Command(l.self, "host", name)
 	c.Env = access.Unnamed(proc.Unmarked(os.Environ())) // also when a session of ours asked for it
-	c.Stdout, c.Stderr = log, log
+	c.Stdout, c.Stderr = l.log, l.log
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := c.Start(); err != nil {
 		return err

@@ -121,7 +121,7 @@ var rooms = []room{
 		"a member of a team that Claude Code runs: an agent by its contract, and the files; which agents there are is its caller's choice"},
 	{"access", []string{"agent", "home", "proc", "team"},
 		"who may call what is said once, for the command line and for programs that embed teams; what an actor may do in a team is the core's"},
-	{"home", []string{"durable", "journal", "journal/filejournal", "proc", "team"},
+	{"home", []string{"durable", "journal", "journal/filejournal", "proc", "regularfile", "team"},
 		"it knows the folders, and is the one place that chooses the journal that is in them"},
 	{"teamfile", []string{"pattern"},
 		"reading a file a person wrote must not depend on what is done with it"},

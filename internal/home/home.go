@@ -35,6 +35,7 @@ import (
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
 	"cadre/internal/proc"
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 )
 
@@ -74,7 +75,7 @@ func folder(variable, name string) (string, error) {
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("no home folder: %w; set %s to the folder to use", err, variable)
+		return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("Neither %s nor HOME is set. Set %s to the folder to use.", variable, variable)}
 	}
 	return filepath.Join(user, name), nil
 }
@@ -106,6 +107,8 @@ func (h Home) Folder(name string) (string, error) {
 	for _, dir := range []string{filepath.Join(h.teams(), name), filepath.Join(h.Root, "archive", name)} {
 		if info, err := os.Lstat(dir); err == nil && info.Mode().Type() == fs.ModeSymlink {
 			return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is a link, and a team is in a folder of its own home; to use the team where it is, set CADRE_HOME", dir)}
+		} else if err == nil && !info.IsDir() {
+			return "", notAFolder(dir, info.Mode())
 		} else if err == nil {
 			return dir, nil
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -120,6 +123,11 @@ func (h Home) Folder(name string) (string, error) {
 		return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s, nor any other; create one: cadre create %s", name, name)}
 	}
 	return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s; there are: %s", name, strings.Join(there, ", "))}
+}
+
+// notAFolder refuses something else in the place of a team's folder.
+func notAFolder(path string, mode fs.FileMode) error {
+	return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is %s, and a team is a folder; remove it or move it elsewhere", path, regularfile.Kind(mode))}
 }
 
 // Names returns the names of the teams that are in reach, in order.
@@ -236,6 +244,9 @@ func (h Home) Found(name, id string, records [][]byte) error {
 		return fmt.Errorf("create team %s: nothing was created: %w", name, err)
 	}
 	dir := filepath.Join(h.teams(), name)
+	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+		return notAFolder(dir, info.Mode())
+	}
 	if err := os.Rename(making, dir); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
 		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a team named %s already; a free name: %s; or remove it: cadre cleanup %s", name, h.free(name), name)}
 	} else if err != nil {

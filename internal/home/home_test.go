@@ -48,7 +48,7 @@ func TestFind(t *testing.T) {
 	}
 	t.Setenv("HOME", "")
 	t.Setenv("CADRE_HOME", "")
-	if _, err := home.Find(); err == nil || !strings.Contains(err.Error(), "set CADRE_HOME") {
+	if _, err := home.Find(); err == nil || !strings.Contains(err.Error(), "Set CADRE_HOME") {
 		t.Errorf("without a home: %v", err)
 	}
 }

@@ -29,11 +29,16 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s is %s, not a regular file", e.Path, kind(e.Mode))
+	return fmt.Sprintf("%s is %s, not a regular file", e.Path, Kind(e.Mode))
 }
 
-func kind(m fs.FileMode) string {
+// Kind says in words what a file of that mode is, with its article.
+func Kind(m fs.FileMode) string {
 	switch {
+	case m.IsRegular():
+		return "a file"
+	case m&fs.ModeSymlink != 0:
+		return "a link"
 	case m.IsDir():
 		return "a directory"
 	case m&fs.ModeNamedPipe != 0:
