@@ -29,13 +29,18 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// Names that claim an authority which no member has: whoever reads its mail, a model above all, would take
-// it for somebody else's. Names of agents, such as claude or codex, claim none.
+// claim is a name that claims an authority which no member has, and whom its messages would seem to come from.
+type claim struct{ name, from string }
+
+// Whoever reads the mail of a member with such a name, a model above all, would take it for somebody else's. Names of agents, such
+// as claude or codex, claim nothing.
 var (
 	// outsiders are the person, the programs around a team, and those who make models.
-	outsiders = []string{"user", "human", "person", "system", "assistant", "cadre", "anthropic", "openai", "google", "deepmind"}
+	outsiders = []claim{{"user", "the user"}, {"human", "a human"}, {"person", "a person"}, {"system", "the system"}, {"assistant", "an assistant"},
+		{"cadre", "cadre itself"}, {"anthropic", "Anthropic"}, {"openai", "OpenAI"}, {"google", "Google"}, {"deepmind", "DeepMind"}}
 	// authorities are names that the lead alone may have.
-	authorities = []string{"lead", "leader", "teamlead", "teamleader", "admin", "administrator", "root", "superuser", "owner", "operator"}
+	authorities = []claim{{"lead", "the lead"}, {"leader", "the lead"}, {"teamlead", "the lead"}, {"teamleader", "the lead"}, {"admin", "an administrator"},
+		{"administrator", "an administrator"}, {"root", "root"}, {"superuser", "root"}, {"owner", "the owner"}, {"operator", "the operator"}}
 )
 
 // CheckNewMember is the error for a name that a new member cannot take: one that is not a [ValidName], or
@@ -44,15 +49,13 @@ func CheckNewMember(name, lead string) error {
 	if err := CheckName("member", name); err != nil {
 		return err
 	}
-	look := looks(name)
-	plain := strings.TrimRight(name, "0123456789") // lead-2 claims what lead claims
 	for _, claimed := range slices.Concat(outsiders, authorities) {
-		if like := looks(claimed); look == like || looks(plain) == like {
-			return refuse(Invalid, "%q cannot be the name of a member: its messages would seem to come from the %s; "+
-				"choose a name that says what it does, such as reviewer", name, claimed)
+		if claims(name, claimed.name) || claims(strings.TrimRight(name, "0123456789"), claimed.name) { // lead-2 claims what lead claims
+			return refuse(Invalid, "%q cannot be the name of a member: its messages would seem to come from %s; "+
+				"choose a name that says what it does, such as reviewer", name, claimed.from)
 		}
 	}
-	if look == looks(lead) && !strings.EqualFold(name, lead) {
+	if claims(name, lead) && !strings.EqualFold(name, lead) {
 		return refuse(Invalid, "%q cannot be the name of a member: it looks like that of the lead, %s; "+
 			"choose a name that says what it does, such as reviewer", name, lead)
 	}
@@ -65,12 +68,27 @@ func checkNewLead(name string) error {
 		return err
 	}
 	for _, claimed := range outsiders {
-		if looks(name) == looks(claimed) {
-			return refuse(Invalid, "%q cannot be the name of a lead: its messages would seem to come from the %s; "+
-				"leave the name out to call it %s, or choose another", name, claimed, DefaultLead)
+		if claims(name, claimed.name) {
+			return refuse(Invalid, "%q cannot be the name of a lead: its messages would seem to come from %s; "+
+				"leave the name out to call it %s, or choose another", name, claimed.from, DefaultLead)
 		}
 	}
 	return nil
+}
+
+// claims reports whether a name may be taken for another one, with or without an article: the-lead claims what lead claims.
+func claims(name, other string) bool {
+	look, like := looks(name), looks(other)
+	for {
+		if look == like {
+			return true
+		}
+		bare, found := strings.CutPrefix(look, "the")
+		if !found {
+			return false
+		}
+		look = bare
+	}
 }
 
 // confusable replaces what looks alike, or is read alike, by one of it. Names have ASCII letters only.

@@ -12,23 +12,29 @@ func TestNamesOfAuthority(t *testing.T) {
 		"user", "USER", "us3r", "user-1", "user2", "u-s-e-r", "human", "hurnan", "person", "system", "5ystem",
 		"admin", "adm1n", "aclmin", "admln", "ADMIN-3", "root", "r00t", "ro-ot", "owner", "ovvner", "0wner", "operator", "0perat0r",
 		"assistant", "a55istant", "anthropic", "anthr0pic", "openai", "open-ai", "google", "g00gle", "cadre",
+		"the-lead", "theLead", "The_User", "the-user-2", "7he-sy5tem", "the-the-lead", "the-admin", "the-team-lead", "the-anthropic",
 	} {
 		err := CheckNewMember(name, "boss")
 		if CodeOf(err) != Invalid || !strings.Contains(err.Error(), "would seem to come from") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, name := range []string{"b0ss", "bo55", "BO-SS"} {
+	for name, from := range map[string]string{"teamlead": "come from the lead; ", "anthropic": "come from Anthropic; ", "us3r": "come from the user; ", "admin": "come from an administrator; "} {
+		if err := CheckNewMember(name, "boss"); err == nil || !strings.Contains(err.Error(), from) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"b0ss", "bo55", "BO-SS", "the-boss"} {
 		if err := CheckNewMember(name, "boss"); CodeOf(err) != Invalid || !strings.Contains(err.Error(), "the lead, boss") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, name := range []string{"claude", "codex", "gemini", "opencode", "ann", "users", "leading", "mate-1", "worker-12", "reviewer", "rooter", "ownership"} {
+	for _, name := range []string{"claude", "codex", "gemini", "opencode", "ann", "users", "leading", "mate-1", "worker-12", "reviewer", "rooter", "ownership", "theo", "therapist", "the-reviewer", "the"} {
 		if err := CheckNewMember(name, "boss"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, good := range map[string]bool{"lead": true, "team-lead": true, "boss": true, "owner": true, "user": false, "Us3r": false, "system": false, "anthropic": false} {
+	for name, good := range map[string]bool{"lead": true, "team-lead": true, "boss": true, "owner": true, "the-lead": true, "user": false, "the-user": false, "Us3r": false, "system": false, "anthropic": false} {
 		if err := checkNewLead(name); (err == nil) != good {
 			t.Errorf("a lead named %s: %v", name, err)
 		}
