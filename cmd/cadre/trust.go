@@ -99,6 +99,7 @@ func writeTrust(w *sanitize.Writer, e hook.Examined) (err error) {
 			{"covered files", h.Files},
 			{"not covered: what is read or run by", h.Programs},
 			{"not covered: what is in the folders", h.Folders},
+			{"not covered: what comes from", h.Special},
 			{"not covered: what is known only when it runs,", h.Unknown},
 		} {
 			if len(part.names) > 0 {

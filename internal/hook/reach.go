@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,12 +11,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"cadre/internal/pattern"
+	"cadre/internal/regularfile"
 )
 
 // Reach is what a command line names, as far as that can be told before it runs.
 type Reach struct {
 	Files    []string `json:"files"`    // regular files of the project, relative to it
 	Folders  []string `json:"folders"`  // folders of the project; what is in them is not followed
+	Special  []string `json:"special"`  // pipes and the like in the project, and links to nothing, each with what it is; nobody knows what comes from them
 	Programs []string `json:"programs"` // what is run from elsewhere; what it reads by itself is not followed
 	Unknown  []string `json:"unknown"`  // words whose value is known only when the command runs
 }
@@ -26,8 +29,8 @@ type Reach struct {
 func reachOf(dir, command string) Reach {
 	r := &reaching{dir: dir, words: map[string]bool{}, values: map[string][]string{}, programs: map[string]bool{}, unknown: map[string]bool{}}
 	r.shell(command, 0)
-	files, folders := r.resolve()
-	return Reach{Files: files, Folders: folders, Programs: slices.Sorted(maps.Keys(r.programs)), Unknown: slices.Sorted(maps.Keys(r.unknown))}
+	files, folders, special := r.resolve()
+	return Reach{Files: files, Folders: folders, Special: special, Programs: slices.Sorted(maps.Keys(r.programs)), Unknown: slices.Sorted(maps.Keys(r.unknown))}
 }
 
 // reaching collects what a command names.
@@ -222,7 +225,7 @@ func candidates(text string) []string {
 }
 
 // resolve looks the words up.
-func (r *reaching) resolve() (files, folders []string) {
+func (r *reaching) resolve() (files, folders, special []string) {
 	named := map[string]bool{}
 	for word := range r.words {
 		for _, c := range candidates(word) {
@@ -230,26 +233,34 @@ func (r *reaching) resolve() (files, folders []string) {
 		}
 	}
 	bases, seen := []string{r.dir}, map[string]bool{r.dir: true}
-	found := map[string]bool{}
+	found, strange := map[string]bool{}, map[string]bool{}
 	for i := 0; i < len(bases); i++ { // folders that are named from folders come in on the way
 		for name := range named {
 			for _, path := range r.matches(bases[i], name) {
+				rel, inside := r.below(bases[i], path)
+				if !inside {
+					continue
+				}
 				info, err := os.Stat(path)
-				rel, inside := r.inside(bases[i], path)
 				switch {
-				case err != nil || !inside:
+				case err != nil:
+					if link, err := os.Lstat(path); err == nil && link.Mode()&fs.ModeSymlink != 0 {
+						strange[rel+" (a link that leads to nothing)"] = true
+					}
 				case info.Mode().IsRegular():
 					found[rel] = true
 				case info.IsDir() && !seen[path] && len(bases) < maxTexts:
 					seen[path] = true
 					bases = append(bases, path)
 					folders = append(folders, rel)
+				case !info.IsDir():
+					strange[rel+" ("+regularfile.Kind(info.Mode())+")"] = true
 				}
 			}
 		}
 	}
 	slices.Sort(folders)
-	return slices.Sorted(maps.Keys(found)), folders
+	return slices.Sorted(maps.Keys(found)), folders, slices.Sorted(maps.Keys(strange))
 }
 
 // matches are the paths that a name stands for in a folder.
@@ -284,8 +295,18 @@ func literally(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// inside returns the path of a file of the project, relative to it.
+// inside returns the path of a file of the project that is there, relative to it.
 func (r *reaching) inside(base, path string) (string, bool) {
+	rel, ok := r.below(base, path)
+	if !ok {
+		return "", false
+	}
+	_, err := os.Stat(filepath.Join(r.dir, rel))
+	return rel, err == nil
+}
+
+// below returns a path in the project, relative to it.
+func (r *reaching) below(base, path string) (string, bool) {
 	if path == "" {
 		return "", false
 	}
@@ -293,9 +314,5 @@ func (r *reaching) inside(base, path string) (string, bool) {
 		path = filepath.Join(base, path)
 	}
 	rel, err := filepath.Rel(r.dir, path)
-	if err != nil || !filepath.IsLocal(rel) || rel == "." {
-		return "", false
-	}
-	_, err = os.Stat(path)
-	return rel, err == nil
+	return rel, err == nil && filepath.IsLocal(rel) && rel != "."
 }

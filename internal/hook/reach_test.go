@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -145,6 +146,74 @@ func TestReachSaysWhatItCannotFollow(t *testing.T) {
 		deep = "sh -c " + strings.ReplaceAll(strings.ReplaceAll("'"+deep+"'", "'", `'\''`), "\n", " ")
 	}
 	reachOf(dir, deep) // ends
+}
+
+// What is no file is said too, in any position: nobody knows what comes out of a pipe, or to what a link will lead.
+func TestReachNamesSpecialFiles(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "hooks", "good.sh"), "")
+	for _, name := range []string{"pipe", "hooks/pipe.sh"} {
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"dangling": "nowhere", "hooks/loop": "loop", "to-pipe": "pipe", "device": "/dev/null"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const pipe, loose = " (a named pipe)", " (a link that leads to nothing)"
+	for command, want := range map[string]string{
+		"./pipe":                           "pipe" + pipe,
+		"pipe":                             "pipe" + pipe,
+		"sh pipe":                          "pipe" + pipe,
+		"sh < ./pipe":                      "pipe" + pipe,
+		"sh -c '. hooks/pipe.sh'":          "hooks/pipe.sh" + pipe,
+		"cd hooks && sh pipe.sh":           "hooks/pipe.sh" + pipe,
+		"sh to-pipe":                       "to-pipe" + pipe,
+		`"$CLAUDE_PROJECT_DIR"/dangling`:   "dangling" + loose,
+		"sh hooks/loop":                    "hooks/loop" + loose,
+		"sh device":                        "device (a device)",
+		"sh hooks/good.sh; cat /dev/stdin": "",
+		"sh nowhere":                       "",
+	} {
+		if got := strings.Join(reachOf(dir, command).Special, ", "); got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
+}
+
+// A pipe that comes into the place of a name after a person trusted it waits for trust again, as a file does.
+func TestTrustEndsWithASpecialFile(t *testing.T) {
+	dir := t.TempDir()
+	config := &Config{Dir: dir, Hooks: []Hook{{Source: Project, Event: "TaskCompleted", Command: "sh late.sh || true"}}}
+	digest := func() string {
+		t.Helper()
+		e, err := Examine(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Digest
+	}
+	seen := map[string]string{digest(): "nothing"}
+	path := filepath.Join(dir, "late.sh")
+	for name, put := range map[string]func() error{
+		"a pipe": func() error { return syscall.Mkfifo(path, 0o700) },
+		"a link": func() error { return os.Symlink("nowhere", path) },
+		"a file": func() error { return os.WriteFile(path, nil, 0o700) },
+	} {
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		if d := digest(); seen[d] != "" {
+			t.Errorf("%s counts as %s", name, seen[d])
+		} else {
+			seen[d] = name
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Whatever the command is, looking at it ends and finds files of the project alone.

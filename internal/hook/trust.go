@@ -25,8 +25,8 @@ import (
 // The digest covers the hooks of the project's two settings files for the events of this package (event, command and
 // timeout, in order), and the content of every file of the project that these commands name, in any position: as the
 // command, as an operand, in an option, as input, in a command within a command. It does not cover what such a file or a
-// program calls or reads by itself, such as a makefile that is not named, what is in a folder that is named, and names
-// that are known only when the command runs. [Examine] lists these, so that the person knows what they trust.
+// program calls or reads by itself, such as a makefile that is not named, what is in a folder that is named, what comes
+// through a pipe that is named, and names that are known only when the command runs. [Examine] lists these, so that the person knows what they trust.
 type Trust struct {
 	File string // <cadre home>/trust.json
 }
@@ -140,6 +140,9 @@ func Examine(config *Config) (Examined, error) {
 				return Examined{}, fmt.Errorf("trust of the hooks in %s: %w", config.Dir, err)
 			}
 			c.Scripts[file] = sum
+		}
+		for _, special := range reach.Special { // one that comes later waits for trust, as a file does
+			c.Scripts[special] = "special"
 		}
 		all = append(all, c)
 		e.Hooks = append(e.Hooks, ExaminedHook{h.Event, h.Command, reach})
