@@ -25,18 +25,41 @@ var version = "development"
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: exactly(0),
-		RunE: func(*cobra.Command, []string) error {
-			v := map[string]any{"version": version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH, "format": team.Version}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						v["commit"] = s.Value
-					}
-				}
-			}
-			return a.print(v, said("cadre %s, %s, %s/%s, team format %d", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, team.Version))
-		},
+		RunE: func(*cobra.Command, []string) error { return a.printVersion() },
 	}
+}
+
+// built is which program this is.
+type built struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"`
+	Modified bool   `json:"modified,omitempty"` // it has more than the commit
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	Format   int    `json:"format"` // of teams
+}
+
+// printVersion prints what the build says of this program.
+func (a *app) printVersion() error {
+	v := built{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Format: team.Version}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				v.Commit = s.Value
+			case "vcs.modified":
+				v.Modified = s.Value == "true"
+			}
+		}
+	}
+	commit := ""
+	if v.Commit != "" {
+		commit = ", commit " + v.Commit[:min(12, len(v.Commit))]
+	}
+	if v.Modified {
+		commit += ", modified"
+	}
+	return a.print(v, said("cadre %s%s, %s, %s, team format %d", v.Version, commit, v.Go, v.Platform, v.Format))
 }
 
 // check is one thing that doctor looked at.

@@ -65,11 +65,20 @@ Exit status: 0 done; 1 try again: refused now, conflict, not ready; 2 it will no
 
 // root is the command line.
 func (a *app) root() *cobra.Command {
+	asked := false // for the version
 	root := &cobra.Command{
 		Use: "cadre", Short: "Teams of coding agents that people can trust to finish", Long: about,
 		SilenceErrors: true, SilenceUsage: true, Args: subcommand,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if asked {
+				return a.printVersion()
+			}
+			return c.Help()
+		},
 		PersistentPreRunE: func(c *cobra.Command, _ []string) (err error) {
+			if asked || c.Name() == "version" { // which needs no folders
+				return nil
+			}
 			if a.home, err = home.Find(); err != nil {
 				return err
 			}
@@ -81,6 +90,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage{fmt.Errorf("%w; see: %s --help", err, c.CommandPath())}
 	})
+	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON value instead of text")
 	root.AddGroup(&cobra.Group{ID: "team", Title: "Teams:"}, &cobra.Group{ID: "lead", Title: "Lead a team:"}, &cobra.Group{ID: "work", Title: "Work in a team:"}, &cobra.Group{ID: "care", Title: "Care:"})
 	group(root, "team", a.runCommand(), a.lsCommand(), a.statusCommand(), a.attentionCommand(), a.logCommand(), a.observeCommand(), a.createCommand(), a.spawnCommand(), a.shutdownCommand(), a.cleanupCommand(), a.hostCommand(), a.resumeCommand(), a.probeCommand(), a.consolidateCommand(), a.reviewCommand(), a.abortCommand(), a.checkpointCommand(), a.pushCommand(), a.pullCommand())
