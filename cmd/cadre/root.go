@@ -161,7 +161,7 @@ func (a *app) projector(dir string) func(context.Context, desk.Journal, *team.St
 }
 
 func (a *app) projection(dir string) *claudefs.Projector {
-	return &claudefs.Projector{Claude: a.home.Claude, Mark: filepath.Join(dir, claudefs.MarkFile)}
+	return &claudefs.Projector{Claude: a.home.Claude, Mark: filepath.Join(dir, claudefs.MarkFile), Log: a.note}
 }
 
 // hooks runs the hooks of settings files. procs returns the register that starts them: a host's, in which they are marked as the

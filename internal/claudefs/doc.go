@@ -44,5 +44,6 @@
 //     file to the tasks folder or removed one.
 //   - A file that somebody removed, replaced or added is put right by the next change. One that was altered in its place
 //     is put right by the next change of its task, and by [Projector.Repair].
+//   - A folder in the place of a file is moved beside the team's folder, with what is in it, and said.
 //   - Nothing is synced: after a loss of power a file may be empty or old. Removing the mark has everything made again.
 package claudefs

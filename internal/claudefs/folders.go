@@ -22,7 +22,8 @@ type folders struct {
 	own    string // part of the names of our passing files: another team of ours uses others
 	step   func(string)
 
-	changed int // files that were written or removed
+	changed int      // files that were written or removed
+	aside   []string // where folders are now that lay in the place of our files
 }
 
 const (
@@ -102,9 +103,9 @@ func (f *folders) rosterHolder(known bool) (holder, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return free, nil // without a config.json it is no team
-	case errors.Is(err, errGarbled) && known:
+	case (errors.Is(err, errGarbled) || notAFile(err)) && known:
 		return ours, nil
-	case errors.Is(err, errGarbled) || err == nil && o == nil:
+	case errors.Is(err, errGarbled) || notAFile(err) || err == nil && o == nil:
 		return others, nil
 	case err != nil:
 		return 0, err
@@ -130,7 +131,7 @@ func (f *folders) tasksHolder() (holder, error) {
 		}
 		return free, nil
 	}
-	if err != nil {
+	if err != nil && !notAFile(err) {
 		return 0, err
 	}
 	var o Owner
@@ -138,6 +139,12 @@ func (f *folders) tasksHolder() (holder, error) {
 		return older, nil // nobody else writes a file of this name, and this one did not survive
 	}
 	return f.holderOf(o), nil
+}
+
+// notAFile reports whether there is something else than a regular file.
+func notAFile(err error) bool {
+	_, special := errors.AsType[*regularfile.Error](err)
+	return special
 }
 
 // folderHolder settles what can be settled without looking into the folder; ours is then the answer to look further.
@@ -212,6 +219,9 @@ func (f *folders) put(path string, data []byte) error {
 	f.at("write " + filepath.Base(path))
 	err := os.WriteFile(passing, data, 0o600)
 	if err == nil {
+		err = f.setAside(path)
+	}
+	if err == nil {
 		f.at("rename " + filepath.Base(path))
 		err = os.Rename(passing, path)
 	}
@@ -231,8 +241,32 @@ func (f *folders) putChanged(path string, data []byte) error {
 	return f.put(path, data)
 }
 
+// setAside moves a folder away that lies in the place of a file of ours: no file takes the place of a folder. What is in it is
+// not ours, so it goes beside the team's folder, which is removed with the team.
+func (f *folders) setAside(path string) error {
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return nil
+	}
+	beside := filepath.Dir(filepath.Dir(path))
+	for n := 1; ; n++ {
+		aside := filepath.Join(beside, fmt.Sprintf("%s.aside-%d-%s", f.own, n, filepath.Base(path)))
+		if !missing(aside) {
+			continue
+		}
+		f.at("set aside " + filepath.Base(path))
+		if err := os.Rename(path, aside); err != nil {
+			return err
+		}
+		f.aside = append(f.aside, aside)
+		return nil
+	}
+}
+
 // drop removes a file that may be missing.
 func (f *folders) drop(path string) error {
+	if err := f.setAside(path); err != nil {
+		return err
+	}
 	f.at("remove " + filepath.Base(path))
 	err := os.Remove(path)
 	if err == nil {

@@ -18,8 +18,9 @@ const MarkFile = "projected"
 
 // Projector projects one team. It may be used from any goroutine; nothing in it may change after its first use.
 type Projector struct {
-	Claude string // Claude Code's folder, absolute
-	Mark   string // file in the team's own folder that says what was projected, and its lock
+	Claude string       // Claude Code's folder, absolute
+	Mark   string       // file in the team's own folder that says what was projected, and its lock
+	Log    func(string) // is told of a folder that was moved away from the place of a file; nil for nobody
 	step   func(string)
 }
 
@@ -50,7 +51,13 @@ func (p *Projector) Repair(ctx context.Context, j journal.Journal, s *team.State
 func (p *Projector) run(ctx context.Context, j journal.Journal, s *team.State, whole bool) (files int, err error) {
 	t := s.Team()
 	r := &run{Projector: p, ctx: ctx, journal: j, state: s, whole: whole, folders: foldersOf(p.Claude, t, p.step)}
-	if err := r.project(); err != nil {
+	err = r.project()
+	for _, aside := range r.aside {
+		if p.Log != nil {
+			p.Log("a folder lay in the place of a file that shows team " + t.Name + " to Claude Code; it is now " + aside)
+		}
+	}
+	if err != nil {
 		return r.changed, fmt.Errorf("Claude Code's folders do not show team %s as it is, which does the team itself no harm: %w", t.Name, err)
 	}
 	return r.changed, nil

@@ -269,6 +269,45 @@ func TestRepair(t *testing.T) {
 	}
 }
 
+// TestFolderInTheWay: a folder in the place of any file is moved away whole, and stays when the team goes; the files are as they
+// should be.
+func TestFolderInTheWay(t *testing.T) {
+	for _, file := range []string{"tasks/health/1.json", "tasks/health/9.json", "tasks/health/.cadre", "tasks/health/.highwatermark", "teams/health/config.json"} {
+		t.Run(file, func(t *testing.T) {
+			p, h := working(t)
+			var logged []string
+			p.Log = func(what string) { logged = append(logged, what) }
+			path := filepath.Join(p.Claude, file)
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if err := errors.Join(os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "mine"), []byte("keep"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			h.do(t, "lead", &team.ClaimTask{Task: "1"})
+			project(t, p, h)
+			if _, err := p.Repair(t.Context(), h.journal, h.state); err != nil {
+				t.Fatal(err)
+			}
+			if len(logged) != 1 {
+				t.Fatalf("logged: %q", logged)
+			}
+			aside := logged[0][strings.LastIndex(logged[0], " ")+1:]
+			h.do(t, "lead", &team.CleanUp{Force: true})
+			project(t, p, h)
+			if data, err := os.ReadFile(filepath.Join(aside, "mine")); err != nil || string(data) != "keep" {
+				t.Errorf("what was in the folder: %q, %v", data, err)
+			}
+			if err := os.RemoveAll(aside); err != nil {
+				t.Fatal(err)
+			}
+			if got := tree(t, p.Claude); !slices.Equal(got, []string{"tasks", "teams"}) {
+				t.Errorf("left is %q", got)
+			}
+		})
+	}
+}
+
 // TestNeverBackwards: who comes with an older state leaves the newer one, also where something is missing.
 func TestNeverBackwards(t *testing.T) {
 	p, h := working(t)

@@ -48,7 +48,7 @@ func (d disk) open(name string, log func(string)) (*room, error) {
 	if err != nil {
 		return nil, err
 	}
-	projector := &claudefs.Projector{Claude: d.Claude, Mark: filepath.Join(dir, claudefs.MarkFile)}
+	projector := &claudefs.Projector{Claude: d.Claude, Mark: filepath.Join(dir, claudefs.MarkFile), Log: log}
 	return &room{journal: j, folder: dir, hosts: filepath.Join(dir, "hosts"), role: roles(d.Claude), project: projector.Project,
 		lead: func() (func(), error) {
 			lock, err := run.Take(dir, name)
