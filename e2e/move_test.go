@@ -176,12 +176,7 @@ func TestMovedHome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := moving(t)
-			home := filepath.Join(w.root, "home")
-			if err := os.Rename(w.home, home); err != nil {
-				t.Fatal(err)
-			}
-			w.home = home
-			w.env = append(w.env, "CADRE_HOME="+home)
+			w.movesHome("home")
 			if project == "project" {
 				w.goesOn("resume", "demo")
 				return

@@ -34,6 +34,9 @@ func Show(ctx context.Context, procs *proc.Register, repo, dir, commit string) (
 	}
 	defer unlock()
 	work = filepath.Join(dir, filepath.FromSlash(prefix))
+	if err := g.rejoin(ctx, common, dir); err != nil {
+		return "", err
+	}
 	if g.update(ctx, common, dir, commit) == nil {
 		return work, nil
 	}
@@ -70,7 +73,40 @@ func Hide(ctx context.Context, procs *proc.Register, repo, dir string) error {
 		return err
 	}
 	defer unlock()
+	if err := g.rejoin(ctx, common, dir); err != nil {
+		return err
+	}
 	return g.clear(ctx, dir)
+}
+
+// rejoin joins what is in the place with its entry in the repository where either has moved since. Else the entry would stay for ever
+// under the old path. A worktree of another name or folder is none of ours, whatever the file .git says, and neither is a copy.
+func (f folder) rejoin(ctx context.Context, common, dir string) error {
+	link, err := readLink(filepath.Join(dir, ".git"), "gitdir: ")
+	if err != nil {
+		return nil
+	}
+	e := entry{filepath.Join(common, "worktrees", filepath.Base(link))}
+	was := filepath.Dir(e.tree())
+	if !e.there() || tail(was) != tail(dir) || was == dir && exists(link) {
+		return nil
+	}
+	if back, err := readLink(e.tree(), "gitdir: "); err == nil && was != dir && filepath.Base(back) == filepath.Base(link) && exists(back) {
+		return nil
+	}
+	for range 2 { // git mends one link by the other one
+		if _, err := f.Text(ctx, "worktree", "repair", dir); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err == nil {
+			break
+		}
+	}
+	return nil
+}
+
+// tail is the name of a directory with that of the folder it is in.
+func tail(dir string) string {
+	return filepath.Join(filepath.Base(filepath.Dir(dir)), filepath.Base(dir))
 }
 
 // clear removes what is in the place of a worktree, and what the repository knows of it.

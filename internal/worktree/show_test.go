@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -176,4 +177,74 @@ func TestKilledShow(t *testing.T) {
 		r.show("main")
 	}
 	r.hide()
+}
+
+// A worktree that was moved, alone or with its repository, is known again, and nothing of it stays under its old path. One that is a
+// copy, or whose file .git names another's entry, takes nothing away.
+func TestShowMoved(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	r.commit("a.txt", "one\n")
+	first := r.git("rev-parse", "HEAD")
+	r.commit("a.txt", "two\n")
+	second := r.git("rev-parse", "HEAD")
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, place := filepath.Join(top, "old", "demo", "merged"), filepath.Join(top, "new", "demo", "merged")
+	show := func(dir, commit string) {
+		t.Helper()
+		if _, err := worktree.Show(r.ctx, r.procs, r.place.Repo, dir, commit); err != nil {
+			t.Fatal(err)
+		}
+		if at := r.git("-C", dir, "rev-parse", "HEAD"); at != commit {
+			t.Errorf("%s is at %s", dir, at)
+		}
+	}
+	trees := func(want ...string) {
+		t.Helper()
+		var all []string
+		for line := range strings.Lines(r.git("worktree", "list", "--porcelain")) {
+			if dir, ok := strings.CutPrefix(strings.TrimSpace(line), "worktree "); ok {
+				all = append(all, dir)
+			}
+		}
+		if got := slices.Sorted(slices.Values(all[1:])); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+			t.Errorf("the worktrees are %q, not %q", got, want)
+		}
+	}
+	show(old, first)
+	if err := os.Rename(filepath.Join(top, "old"), filepath.Join(top, "new")); err != nil {
+		t.Fatal(err)
+	}
+	show(place, second)
+	trees(place)
+
+	copied := filepath.Join(top, "copy", "demo", "merged")
+	if err := os.CopyFS(copied, os.DirFS(place)); err != nil {
+		t.Fatal(err)
+	}
+	show(copied, first)
+	trees(place, copied)
+	if at := r.git("-C", place, "rev-parse", "HEAD"); at != second {
+		t.Errorf("the other one is at %s", at)
+	}
+	if err := worktree.Hide(r.ctx, r.procs, r.place.Repo, copied); err != nil {
+		t.Fatal(err)
+	}
+
+	ann := r.add()
+	if err := os.Rename(ann, ann+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	link, err := os.ReadFile(filepath.Join(ann+"-away", ".git"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(place, ".git"), link, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	show(place, first)
+	trees(ann, place)
 }
