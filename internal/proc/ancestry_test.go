@@ -285,6 +285,26 @@ func TestOriginInANamespace(t *testing.T) {
 	}
 }
 
+// TestAHostInAContainer: whoever sees all processes is below no host that it does not see, although that lives.
+func TestAHostInAContainer(t *testing.T) {
+	if !seesAll() {
+		t.Skip("this test runs in a namespace itself")
+	}
+	list, dir := t.TempDir(), t.TempDir()
+	lock, err := NewLock(filepath.Join(dir, AliveFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Unlock()
+	data, _ := json.Marshal(entry{Pid: 1 << 22, Start: "x", Dir: dir, Team: "demo"})
+	if err := os.WriteFile(filepath.Join(list, fmt.Sprintf("%d-x.json", 1<<22)), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if origin, below, err := AncestryOf(list, os.Getpid()); below || err != nil {
+		t.Errorf("%+v, %v", origin, err)
+	}
+}
+
 // TestAncestors: the walk follows the parents of this process to the top, through every kind of name.
 func TestAncestors(t *testing.T) {
 	child, err := lookup(os.Getpid())
