@@ -107,7 +107,8 @@ func (d *decision) enter() error {
 			_, receiving := d.Body.(mailReading)
 			_, consolidating := d.Body.(*Consolidate)
 			_, recording := d.Body.(*RecordWork) // what was done stays true when the team is over
-			if !receiving && !recording && !(consolidating && d.team.Status == TeamComplete && d.team.Consolidation.Step != Done) {
+			_, rollingBack := d.Body.(*RollBackTask)
+			if !receiving && !recording && !((consolidating || rollingBack) && d.team.reopens()) {
 				return refuse(Finished, "team %s is %s and changes no more; cadre cleanup %s removes it", d.team.Name, d.team.Status, d.team.Name)
 			}
 		}

@@ -26,7 +26,14 @@ func (s *State) RollsBack(task string) error {
 		return err
 	}
 	switch {
-	case s.over():
+	case s.over() && !s.team.reopens():
+		if c := &s.team.Consolidation; s.team.Status == TeamComplete && c.Commit != "" {
+			mainline := ""
+			if len(c.Branches) > 0 { // it is a merge
+				mainline = "-m 1 "
+			}
+			return refuse(Finished, "team %s is complete and its work is committed; to undo all of that: git revert %s%.12s", s.team.Name, mainline, c.Commit)
+		}
 		return refuse(Finished, "team %s is %s, and what its tasks did stays as it is", s.team.Name, s.team.Status)
 	case s.team.Consolidation.Open():
 		return refuse(NotReady, "team %s is being consolidated; to take that back first: cadre consolidate %s --roll-back", s.team.Name, s.team.Name)
@@ -50,7 +57,11 @@ func (s *State) RollsBack(task string) error {
 	return nil
 }
 
-// RollBackTask returns a task to the queue whose work was undone.
+// reopens reports whether the rollback of a task opens the team again: it is complete, and was not consolidated.
+func (t *Team) reopens() bool { return t.Status == TeamComplete && t.Consolidation.Step != Done }
+
+// RollBackTask returns a task to the queue whose work was undone. A team that is complete, and was not
+// consolidated, is active again then.
 type RollBackTask struct {
 	Task   string
 	Fence  int64  // the task's, when its work was looked at
@@ -79,7 +90,7 @@ func (b *RollBackTask) decide(d *decision) error {
 			owner = ""
 		}
 	}
-	if d.team.Status == TeamConsolidating { // else nobody would take it
+	if s := d.team.Status; s == TeamConsolidating || s == TeamComplete { // else nobody would take it
 		d.emit(&TeamStatusChanged{Status: TeamActive, Reason: t.label() + " was rolled back"})
 	}
 	d.emit(&TaskRolledBack{Task: t.ID, Owner: owner, Commit: b.Commit, Reason: b.Reason})

@@ -17,6 +17,7 @@ var TeamMoves = []Move[TeamStatus]{
 	{TeamConsolidating, TeamActive, "a check failed, or there is more to do"},
 	{TeamConsolidating, TeamComplete, "every check passed and the work is committed; or the lead ends it, or it was complete before"},
 	{TeamComplete, TeamConsolidating, "what it did is checked and committed after all"},
+	{TeamComplete, TeamActive, "a task is rolled back, and nothing was consolidated"},
 	{TeamPending, TeamComplete, "the lead ends it"},
 	{TeamActive, TeamComplete, "the lead ends it"},
 	{TeamPending, TeamAborted, "it is given up"},
