@@ -62,6 +62,7 @@ type standing struct {
 	works  map[string]string // what each member works on
 	used   []team.Task       // the last ones that used something and are not in progress
 	rules  team.Permissions
+	sealed bool // it was consolidated
 }
 
 // checked is a check, and how it ended in the last consolidation: passed, failed, or "" where it has not run.
@@ -79,7 +80,7 @@ func (n *standing) take(s *team.State, o overview, outside *team.Outside) {
 		n.Standings[m.Name] = s.Standing(m.Name, outside)
 	}
 	t := s.Team()
-	n.rules = t.Permissions
+	n.rules, n.sealed = t.Permissions, t.Consolidation.Step == team.Done
 	n.Budget = append([]team.Spent{}, s.Spending(n.now)...)
 	n.Checks = []checked{}
 	for _, c := range t.Checks {
@@ -154,6 +155,8 @@ func (n *standing) next() string {
 		return "nothing waits for you; to follow it: cadre log " + n.called + " --follow"
 	case n.Observed != "":
 		return "next: cadre observe " + n.observing()
+	case n.Status == team.TeamComplete && !n.sealed:
+		return "the team was not consolidated; to check and commit what it did: cadre consolidate " + n.called
 	case ended(team.Team{Status: n.Status}):
 		return "next: cadre review " + n.called
 	case all > 0 && n.Tasks["completed"] == all && !n.Led:

@@ -219,6 +219,9 @@ func (a *attention) lastSeen() (last Time) {
 
 func (a *attention) leftToDo() string {
 	open := a.s.Count(Pending) + a.s.Count(InProgress)
+	if open == 0 && a.s.Count(Completed) > 0 {
+		return "; all tasks are done, and nothing is consolidated"
+	}
 	if open == 0 {
 		return ""
 	}
@@ -399,6 +402,9 @@ func (a *attention) rest() {
 	if a.t.Status == TeamConsolidating && !a.t.Consolidation.Open() && s.Count(InProgress) == 0 {
 		a.add(Item{Kind: ItemConsolidate, Hint: Hint{Action: ActConsolidate}}, "The work is done and waits to be checked and committed%s.", a.branches())
 	}
+	if a.unattended() {
+		a.add(Item{Kind: ItemConsolidate, Hint: Hint{Action: ActConsolidate}}, "All tasks are done, and nobody runs the team; its work waits to be checked and committed%s.", a.branches())
+	}
 	for i := range s.members {
 		if m := &s.members[i]; m.Status.Running() && len(m.Late) > 0 {
 			item := Item{Kind: ItemLate, WaitsFor: a.lead, Member: m.Name, Hint: Hint{Action: ActResend, Member: m.Name}}
@@ -413,6 +419,27 @@ func (a *attention) rest() {
 		a.add(Item{Kind: ItemFacts, Hint: Hint{Action: ActRecordFacts}}, "%s changed since the team took note of %s: %s.",
 			word(len(a.o.Stale), "A fact", "Facts"), word(len(a.o.Stale), "it", "them"), clipTo(strings.Join(a.o.Stale, ", "), 200))
 	}
+}
+
+// unattended reports whether all tasks of the team are done, and no process and no session is there that would
+// add one or end the team. What keeps a team that has somebody has items of its own.
+func (a *attention) unattended() bool {
+	s, o := a.s, a.o
+	if o == nil || o.Hosted || o.Led || o.LeadActs || o.Consolidating || o.Elsewhere != "" || s.ledBySession() || len(s.Unhosted(o)) > 0 {
+		return false
+	}
+	if a.t.Status != TeamActive || s.Count(Completed) == 0 || s.Count(Pending)+s.Count(InProgress) > 0 {
+		return false
+	}
+	if c := &a.t.Consolidation; c.Open() || c.Step == Abandoned && c.Failed != "" { // the check has an item
+		return false
+	}
+	for _, sight := range o.Sights {
+		if sight.Life == LifeOnline {
+			return false
+		}
+	}
+	return true
 }
 
 // branches are those with work that the consolidation is to merge.
