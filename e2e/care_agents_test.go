@@ -44,7 +44,7 @@ func TestWorktrees(t *testing.T) {
 	before := s.gitSays("rev-parse", "HEAD") + s.gitSays("status", "--porcelain", "--", ":!trees-report.md")
 	r := s.run("write it twice", "--agent", "claude", "--name", "trees", "--permission-mode", "bypassPermissions", "--check", "false")
 	s.ended(r, 0)
-	if !strings.Contains(r.out, "not committed yet: work on cadre/trees@ann, cadre/trees@bob, 1 file; to check and commit it: cadre consolidate trees") {
+	if !strings.Contains(r.out, "not committed yet: work on cadre/trees@ann, cadre/trees@bob; to check and commit it: cadre consolidate trees") {
 		t.Errorf("it says\n%s", r.out)
 	}
 	merged := filepath.Join(s.home, "teams/trees/merged")

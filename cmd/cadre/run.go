@@ -228,7 +228,7 @@ func next(r run.Result) string {
 	if len(r.Pending.Branches) > 0 {
 		waits = append(waits, "work on "+show.Branches(r.Pending.Branches))
 	}
-	if n := len(r.Pending.Files); n > 0 && !r.Pending.OnlyReport {
+	if n := len(r.Pending.Files); n > 0 {
 		waits = append(waits, plural(n, "file"))
 	}
 	command := "cadre consolidate " + r.Team.Name

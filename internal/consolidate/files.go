@@ -90,6 +90,30 @@ func (r *repository) committed(ctx context.Context, path string) (string, error)
 	return worktree.Committed(ctx, r.Procs, r.top, head, path)
 }
 
+// except is what of the work tree is none of the team's work.
+func (w *work) except(c team.Consolidation) []string {
+	return w.repo.withReport(w.Except, w.Desk.Team(), c)
+}
+
+// withReport adds the report on the team to what is none of its work. cadre wrote it, so it is committed only
+// where somebody names it.
+func (r *repository) withReport(except []string, t team.Team, c team.Consolidation) []string {
+	if t.Report == "" {
+		return except
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(t.Report))
+	if err != nil {
+		return except
+	}
+	path := filepath.Join(dir, filepath.Base(t.Report))
+	for _, named := range slices.Concat(c.Include, c.Only) {
+		if rel, err := filepath.Rel(r.path(named), path); err == nil && filepath.IsLocal(rel) {
+			return except
+		}
+	}
+	return append(slices.Clip(except), path)
+}
+
 // mostBytes is how much of what was not committed is read to know it again.
 const mostBytes = 2 << 30
 

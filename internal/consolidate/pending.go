@@ -2,8 +2,6 @@ package consolidate
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 
 	"cadre/internal/coord"
 	"cadre/internal/proc"
@@ -15,13 +13,11 @@ type Pending struct {
 	Branches []team.Branch
 	Files    []string // of the team's, in the work tree, by their paths from the top
 	Unknown  string   // why nobody can tell what there is; "" where it is known
-	// OnlyReport says that there is no work: all that would be committed is the report.
-	OnlyReport bool
 }
 
-// LookPending looks at what there is to be consolidated, and touches nothing. Of the options it takes Desk, Dir and Except. report is the
-// path of the report that a run has written; "" for none. Where nobody can tell what is the team's, only branches are known.
-func LookPending(ctx context.Context, o Options, report string) (p Pending, err error) {
+// LookPending looks at what there is to be consolidated, and touches nothing. Of the options it takes Desk, Dir and Except.
+// Where nobody can tell what is the team's, only branches are known.
+func LookPending(ctx context.Context, o Options) (p Pending, err error) {
 	procs, err := proc.Open("")
 	if err != nil {
 		return p, err
@@ -47,11 +43,6 @@ func LookPending(ctx context.Context, o Options, report string) (p Pending, err 
 	w := &work{Options: o.within(), repo: r}
 	s, err := w.selected(ctx, team.Consolidation{})
 	p.Files = append(s.ours, s.both...)
-	if len(p.Files) == 1 && len(p.Branches) == 0 {
-		own, _ := os.Stat(report)
-		there, _ := os.Stat(filepath.Join(r.top, filepath.FromSlash(p.Files[0])))
-		p.OnlyReport = os.SameFile(own, there)
-	}
 	if team.CodeOf(err) != "" { // the person is in the middle of something
 		err = nil
 	}

@@ -104,7 +104,7 @@ func (w *work) noted(ctx context.Context, c team.Consolidation) (map[string]stri
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	files, err := w.repo.differing(ctx, w.Except)
+	files, err := w.repo.differing(ctx, w.except(c))
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func (w *work) wrote(ctx context.Context, c team.Consolidation, at site) (found 
 			return found, err
 		}
 	}
-	files, err := w.repo.differing(ctx, w.Except)
+	files, err := w.repo.differing(ctx, w.except(c))
 	if err != nil {
 		return found, err
 	}

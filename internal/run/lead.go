@@ -375,18 +375,23 @@ func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 			return r, fmt.Errorf("the report was not written: %w; run it again", err)
 		}
 	}
-	if short == nil {
-		end := team.TeamComplete
-		if waits {
-			end = team.TeamConsolidating
-		}
-		if r.Team.Status != end {
-			if err := l.do(ctx, r.Team.Lead, &team.SetStatus{Status: end, Report: l.Report}); err != nil {
-				return r, err
-			}
-		}
-		r.Team = l.Desk.Team()
+	end := r.Team.Status
+	switch {
+	case short == nil && waits:
+		end = team.TeamConsolidating
+	case short == nil:
+		end = team.TeamComplete
 	}
+	// Where the report is, is recorded also of a run that was cut short: it is none of the team's work.
+	over := r.Team.CleanedUp || r.Team.Status == team.TeamComplete || r.Team.Status == team.TeamAborted
+	if r.Team.Status != end || r.Team.Report != l.Report && !over {
+		if err := l.do(ctx, r.Team.Lead, &team.SetStatus{Status: end, Report: l.Report}); err != nil && short == nil {
+			return r, err
+		} else if err != nil {
+			l.Log("where the report is could not be recorded: " + err.Error())
+		}
+	}
+	r.Team = l.Desk.Team()
 	if err := l.show(ctx); err != nil {
 		l.Log(err.Error())
 	}

@@ -100,7 +100,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		a.checkpoint(ctx)
 	}
 	if err == nil {
-		result.Pending = a.pending(ctx, result)
+		result.Pending = a.pending(ctx)
 		result.Attention = a.attention(ctx)
 	}
 	result.Seconds = time.Since(began).Seconds()
@@ -132,10 +132,10 @@ func (a *attempt) attention(ctx context.Context) (items []team.Item) {
 }
 
 // pending is what waits for the consolidation of the team.
-func (a *attempt) pending(ctx context.Context, r Result) consolidate.Pending {
+func (a *attempt) pending(ctx context.Context) consolidate.Pending {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
-	p, err := consolidate.LookPending(ctx, a.merging(), r.Report)
+	p, err := consolidate.LookPending(ctx, a.merging())
 	if err != nil {
 		p.Unknown = err.Error()
 	}

@@ -138,7 +138,8 @@ func checkHooks(hooks []Hook) error {
 	return nil
 }
 
-// SetStatus moves the team in its life: to consolidating, complete or aborted, and from consolidating back to active.
+// SetStatus moves the team in its life: to consolidating, complete or aborted, and from consolidating back to active. With the status that the team has it records
+// where the report is.
 type SetStatus struct {
 	Status TeamStatus
 	Reason string
@@ -161,7 +162,10 @@ func (b *SetStatus) decide(d *decision) error {
 			return err
 		}
 	}
-	if now == TeamConsolidating && b.Status == now && b.Report == "" {
+	if now == b.Status && (now == TeamConsolidating || b.Report != "") { // only the report may be new
+		if b.Report != "" && b.Report != d.team.Report {
+			d.emit(&TeamStatusChanged{Status: now, Reason: b.Reason, Report: b.Report})
+		}
 		return nil
 	}
 	switch {
