@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cadre/internal/access"
 	"cadre/internal/team"
@@ -215,6 +216,70 @@ cd '%s'
 %s
 echo $? >"$TO.rc"
 `, w.home, filepath.Join(w.root, "claude"), filepath.Join(w.root, "user"), os.Getenv("PATH"), cadre, w.dir, call)
+}
+
+// TestNoCheckGivesPowerAway: a check may run what members wrote, so it is refused what gives power away, in whatever way it calls
+// cadre. The rest it does as the user.
+func TestNoCheckGivesPowerAway(t *testing.T) {
+	w := newWorld(t)
+	w.repository()
+	w.write("file.yaml", "name: third\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'true'}]\n")
+	w.write(".claude/settings.json", `{"hooks": {"TaskCreated": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}}`)
+	w.must("create", "other")
+	w.must("spawn", "other", "z", "--agent", "external", "--plan-approval")
+	w.must("task", "add", "other", "look")
+	d := w.desk("other")
+	for _, body := range []team.Body{&team.SubmitPlan{Plan: "1. look"}, &team.RequestPermission{Tool: "Bash", Input: "{}", Deadline: team.Time(time.Now().Add(time.Hour).UnixMilli())}} {
+		if _, err := d.Do(t.Context(), team.Command{Actor: "z", Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.must("create", "demo", "--check", "try: sh escape.sh")
+	w.must("spawn", "demo", "y", "--agent", "external")
+	calls := [][]string{{"trust", "--yes"}, {"mode", "other", "z", "bypassPermissions"}, {"mode", "demo", "y", "bypassPermissions"}, {"delegate", "other", "on"}, {"budget", "other", "--tokens", "1"},
+		{"permit", "other", "permission-2@z"}, {"plan", "other", "plan-1@z", "--approve"}, {"spawn", "other", "eve"}, {"spawn", "demo", "eve"},
+		{"task", "add", "other", "run-it", "--run", "false"}, {"task", "update", "other", "1", "--run", "false"}, {"run", "file.yaml"}, {"create", "third"}, {"mcp", "--team", "other"},
+		{"host", "other"}, {"resume", "other", "--take-over"}, {"join", "theirs", "--name", "x", "--agent", "shell"}}
+	link, aliased := filepath.Join(w.root, "link"), filepath.Join(w.root, "aliased")
+	if err := errors.Join(os.Symlink(w.home, link), os.Mkdir(aliased, 0o700), os.Symlink(filepath.Join(w.home, "teams"), filepath.Join(aliased, "teams"))); err != nil {
+		t.Fatal(err)
+	}
+	w.write("try.sh", w.caller(`"$PROGRAM" "$@" </dev/null >"$TO.out" 2>"$TO.err"`))
+	var script strings.Builder
+	tried := map[string]string{}
+	for i, e := range escapes {
+		if e.daemon { // it is not the check's any more, and then nobody's
+			continue
+		}
+		for k, call := range calls {
+			to := filepath.Join(w.root, fmt.Sprintf("tried-%d-%d", i, k))
+			tried[to] = strings.Join(call, " ") + ", " + e.name
+			script.WriteString(tryOnce(e.way, filepath.Join(w.dir, "try.sh"), to, call, link, aliased))
+		}
+	}
+	free := filepath.Join(w.root, "may")
+	script.WriteString(tryOnce("TRY", filepath.Join(w.dir, "try.sh"), free, []string{"send", "other", "--to", "z", "from-the-check"}, link, aliased))
+	w.write("escape.sh", script.String())
+	before := len(w.history("other"))
+	if r := w.cadre("consolidate", "demo", "--no-commit"); r.code != 0 {
+		t.Fatalf("exit status %d: %s", r.code, r.err)
+	}
+	for to, call := range tried {
+		rc, _ := os.ReadFile(to + ".rc")
+		errs, _ := os.ReadFile(to + ".err")
+		if string(rc) != "2\n" || !strings.Contains(string(errs), "refused in a check") {
+			t.Errorf("cadre %s: exit status %s: %s", call, rc, errs)
+		}
+	}
+	if rc, _ := os.ReadFile(free + ".rc"); string(rc) != "0\n" {
+		t.Errorf("it cannot send: exit status %s", rc)
+	}
+	if since := w.history("other")[before:]; len(since) != 1 || since[0]["body"] != "from-the-check" || since[0]["from"] != "@user" {
+		t.Errorf("it happened in the other team: %v", since)
+	}
+	if names := read[[]struct{ Name string }](w, "ls"); len(names) != 2 || has(filepath.Join(w.home, "trust.json")) {
+		t.Errorf("teams: %v", names)
+	}
 }
 
 // tryOnce is a line of a script that makes one call by a way out of the session, and waits until it is over.

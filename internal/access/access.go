@@ -49,6 +49,7 @@ import (
 // Caller is who runs this process, so far as one home is concerned. The zero Caller is the user.
 type Caller struct {
 	session bool
+	check   bool   // it runs in a check of a consolidation, and is the user but for what gives power away
 	team    string // of this home whose session it is; "" for none
 	member  string // "" where that is not known
 	unknown string // why it is not known who acts: a sentence without its full stop
@@ -93,7 +94,7 @@ func who(origin proc.Origin, below bool, getenv func(string) string) Caller {
 	case !below || origin.Own:
 		return claimed(getenv)
 	case !origin.Left && record != nil && record.Trusted:
-		return Caller{}
+		return Caller{check: record.Check}
 	}
 	c := Caller{session: true}
 	if len(origin.Teams) == 1 {

@@ -50,6 +50,7 @@ func TestWho(t *testing.T) {
 		{name: "in a namespace", below: true, origin: proc.Origin{Hidden: true, Teams: []string{"demo"}}, env: "demo ann", is: "a session of team demo", team: "demo"},
 		{name: "in a namespace, of two teams", below: true, origin: proc.Origin{Hidden: true, Teams: []string{"demo", "other"}}, is: "a session of a team"},
 		{name: "a hook", below: true, origin: proc.Origin{Record: hook, Teams: []string{"demo"}}, env: "demo ann TaskCreated", is: "the user"},
+		{name: "a check", below: true, origin: proc.Origin{Record: &proc.Record{Trusted: true, Check: true}, Teams: []string{"demo"}}, env: "demo ann", is: "the user"},
 		{name: "a hook that says it is a session", below: true, origin: proc.Origin{Record: hook, Teams: []string{"demo"}}, env: "demo ann", is: "the user"},
 		{name: "what a hook left behind", below: true, origin: proc.Origin{Left: true, Record: hook, Teams: []string{"demo"}}, is: "a session of team demo", team: "demo"},
 		{name: "a child of nobody's", below: true, origin: proc.Origin{Record: &proc.Record{}, Teams: []string{"demo"}}, is: "a session of team demo", team: "demo"},
@@ -146,6 +147,50 @@ func TestGate(t *testing.T) {
 
 // TestTheTableIsWhole: each name is there once, each refusal that is the user's has its reason, and no flag opens what a row closes
 // but one that makes the command a helper.
+// TestChecks: a check acts as the user, but for what gives power away; a hook is not restricted.
+func TestChecks(t *testing.T) {
+	check := who(proc.Origin{Record: &proc.Record{Trusted: true, Check: true}, Teams: []string{"demo"}}, true, func(string) string { return "" })
+	hook := who(proc.Origin{Record: &proc.Record{Trusted: true}, Teams: []string{"demo"}}, true, func(string) string { return "" })
+	for _, test := range []struct {
+		path  string
+		flags []string
+		may   bool
+	}{
+		{"trust", []string{"yes"}, false}, {"mode", nil, false}, {"permit", nil, false}, {"budget", nil, false}, {"spawn", nil, false}, {"mcp", nil, false},
+		{"task add", []string{"run"}, false}, {"task add", []string{"owner", "run"}, false}, {"task update", []string{"run"}, false}, {"plan", []string{"approve"}, false},
+		{"run", nil, false},
+		{"mcp", []string{"socket"}, true}, {"plan", nil, true}, {"plan", []string{"reject"}, true}, {"task add", nil, true}, {"task update", []string{"owner"}, true},
+		{"send", nil, true}, {"status", nil, true}, {"version", nil, true}, {"abort", nil, true}, {"fsck", []string{"mend"}, true},
+	} {
+		err := check.Command(test.path, given(test.flags...))
+		if (err == nil) != test.may || err != nil && (team.CodeOf(err) != team.Denied || !strings.Contains(err.Error(), "cadre "+test.path) || !strings.Contains(err.Error(), "refused in a check")) {
+			t.Errorf("a check calls cadre %s %v: %v", test.path, test.flags, err)
+		}
+		if err := hook.Command(test.path, given(test.flags...)); err != nil {
+			t.Errorf("a hook calls cadre %s %v: %v", test.path, test.flags, err)
+		}
+	}
+	if err := check.Entry("TaskList.Create", given("Run")); team.CodeOf(err) != team.Denied {
+		t.Errorf("a check creates a task with a command: %v", err)
+	}
+	if err := check.Entry("TaskList.Create", nil); err != nil {
+		t.Errorf("a check creates a task: %v", err)
+	}
+	for _, one := range []struct {
+		table   []Row
+		dash    string
+		refused map[string]string
+	}{{commands, " --", refusedInChecks}, {entries, " ", entriesRefusedInChecks}} {
+		for key := range one.refused {
+			if !slices.ContainsFunc(one.table, func(r Row) bool {
+				return r.Name == key || slices.ContainsFunc(r.Flags, func(f Flag) bool { return r.Name+one.dash+f.Name == key })
+			}) {
+				t.Errorf("%q is in no table", key)
+			}
+		}
+	}
+}
+
 func TestTheTableIsWhole(t *testing.T) {
 	for _, table := range [][]Row{commands, entries} {
 		seen := map[string]bool{}

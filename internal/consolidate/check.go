@@ -158,7 +158,7 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	if w.repo.top != "" {
 		env = append(env, "CADRE_INDEX="+w.index())
 	}
-	exit, err := w.procs.Run(running, proc.Cmd{Args: []string{"/bin/sh", "-c", check.Command}, Dir: dir, Env: env, Stdout: &out, Stderr: &out, Task: "check " + check.Name, Trusted: true}, proc.Ladder{})
+	exit, err := w.procs.Run(running, proc.Cmd{Args: []string{"/bin/sh", "-c", check.Command}, Dir: dir, Env: env, Stdout: &out, Stderr: &out, Task: "check " + check.Name, Trusted: true, Check: true}, proc.Ladder{})
 	how := ""
 	switch {
 	case ctx.Err() != nil:

@@ -23,6 +23,7 @@ type Record struct {
 	Member  string    `json:"member,omitempty"`
 	Task    string    `json:"task,omitempty"`
 	Trusted bool      `json:"trusted,omitempty"` // it acts as the user, whatever Member says
+	Check   bool      `json:"check,omitempty"`   // it is a check; see [Cmd]
 	Started time.Time `json:"started"`
 }
 
