@@ -73,13 +73,10 @@ func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
 				}
 				o.kill()
 			}
-			var state struct {
+			state := observedTeam[struct {
 				Members []struct{ Name, Status string }
 				Tasks   []struct{ ID, Subject, Status, Owner string }
-			}
-			if err := json.Unmarshal([]byte(w.must("observe", "--claude-team", p.name, "--state")), &state); err != nil {
-				t.Fatal(err)
-			}
+			}](t, w.must("observe", "--claude-team", p.name, "--state"))
 			var want []string
 			files, err := filepath.Glob(filepath.Join(w.root, "claude/tasks", p.name, "*.json"))
 			if err != nil || len(files) == 0 {

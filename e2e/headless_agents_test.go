@@ -81,11 +81,11 @@ func TestObservedPrints(t *testing.T) {
 			if first.Status != "idle" || first.Summary != "All is well." || first.Incarnation != 1 || first.Usage.InputTokens != 200 || first.Usage.OutputTokens != 20 {
 				t.Errorf("after its first run it is %+v", first)
 			}
-			var seen struct {
+			seen := observedTeam[struct {
 				Members []struct{ Name, AgentID, Status string }
-			}
-			if err := json.Unmarshal([]byte(state.out.String()), &seen); err != nil || len(seen.Members) != 1 || seen.Members[0].AgentID != first.Session || seen.Members[0].Status != "idle" {
-				t.Errorf("in the end it is %+v: %v", seen, err)
+			}](t, state.out.String())
+			if len(seen.Members) != 1 || seen.Members[0].AgentID != first.Session || seen.Members[0].Status != "idle" {
+				t.Errorf("in the end it is %+v", seen)
 			}
 			if out, want := s.must("status", "watched"), "watched is a session of "+a.agent+" that is not observed at the moment; to go on: cadre observe --agent "+a.agent+" ... --as-team watched"; !strings.Contains(out, want) {
 				t.Errorf("its status is\n%s", out)

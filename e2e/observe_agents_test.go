@@ -242,10 +242,7 @@ func observeClaude(t *testing.T, a age) {
 		t.Errorf("seen in order: %v; of these %v is missing", notices, want[at])
 	}
 
-	var seen team
-	if err := json.Unmarshal([]byte(state.out.String()), &seen); err != nil {
-		t.Fatal(err)
-	}
+	seen := observedTeam[team](t, state.out.String())
 	if seen.Name != "fx" || seen.Role != "lead" || len(theirs.Tasks) != 3 || !reflect.DeepEqual(tidy(seen.Tasks), theirs.Tasks) {
 		t.Errorf("seen is %+v, and Claude Code's own tasks are %+v", seen, theirs.Tasks)
 	}

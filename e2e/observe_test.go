@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -39,6 +40,27 @@ func (w *world) append(name string, data []byte) {
 		w.t.Fatal(err)
 	}
 	f.Close()
+}
+
+// observedTeam is the team of what cadre observe --state printed. Its agents are its members.
+func observedTeam[T any](t *testing.T, state string) (found T) {
+	t.Helper()
+	var named struct {
+		Team struct {
+			Members []struct{ Name string }
+		}
+		Agents []string
+	}
+	var session struct{ Team *T }
+	if err := errors.Join(json.Unmarshal([]byte(state), &named), json.Unmarshal([]byte(state), &session)); err != nil || session.Team == nil {
+		t.Fatalf("no state of a team: %v: %s", err, state)
+	}
+	for i, m := range named.Team.Members {
+		if len(named.Agents) != len(named.Team.Members) || named.Agents[i] != m.Name {
+			t.Errorf("the agents of %s are %v", state, named.Agents)
+		}
+	}
+	return *session.Team
 }
 
 // events are what happened in a team, without times and ids.

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -120,14 +119,13 @@ func (s *studio) observeSession(a spoken, words string) (session string) {
 	if notices := programs.passed(client.said); strings.Join(notices, " ") != "team:created team:member:joined team:member:idle" {
 		s.t.Errorf("noticed was %v", notices)
 	}
-	var seen struct {
+	seen := observedTeam[struct {
 		Name, Role string
 		Members    []struct{ Name, AgentID, Status string }
 		Tasks      []any
-	}
-	if err := json.Unmarshal([]byte(state.out.String()), &seen); err != nil || seen.Name != a.agent || seen.Role != "teammate" || len(seen.Members) != 1 || seen.Members[0].AgentID != named[1] ||
-		seen.Members[0].Status != "idle" {
-		s.t.Errorf("in the end it is %+v: %v", seen, err)
+	}](s.t, state.out.String())
+	if seen.Name != a.agent || seen.Role != "teammate" || len(seen.Members) != 1 || seen.Members[0].AgentID != named[1] || seen.Members[0].Status != "idle" {
+		s.t.Errorf("in the end it is %+v", seen)
 	}
 	if log := s.must("log", "watched"); !strings.HasSuffix(log, people.out.String()) {
 		s.t.Errorf("the log is\n%s\nand said was\n%s", log, people.out)

@@ -30,6 +30,7 @@ type observation struct {
 	members     []string // NAME=FILE
 	follow      bool
 	state       bool
+	live        bool // the state whole at first, and then what changes
 	messages    bool
 	pass        bool
 	asTeam      string
@@ -44,6 +45,7 @@ type observation struct {
 	inner bool          // of the stream that is passed on, the last line is not at its end
 	held  [][]byte      // events that wait for that
 	noted int           // warnings that were told
+	told  *observe.Live // with --live-state, what was printed of the state so far
 	board *screen
 }
 
@@ -66,7 +68,9 @@ func (a *app) observeCommand() *cobra.Command {
 Where there are several teams, in one folder or log, it is the one that began last that is observed.
 
 On a terminal it shows who is in the team, its tasks and its messages, live; else a line for everything that happens. With --json it
-prints one event a line, with --state what the team is in the end, as one JSON value, null where there is none.
+prints one event a line. With --state it prints the session at the end as one JSON value: its team, where there is one, and the names of its agents. With
+--json --live-state the first line is that value as it is at the start, and after each change a line has a JSON Patch (RFC 6902) that brings it up to date. What
+the lines mean: docs/observe.md; their JSON Schema: cadre schema observe.
 
 - is standard input. Files and transcripts are read to their end; with --follow, and always on a terminal, what is written later
 is awaited, until you interrupt it.
@@ -97,7 +101,8 @@ and nobody changes. Called again, after kill -9 too, it goes on with it; what it
 	flags.StringVar(&o.transcripts, "transcripts", "", "read all transcripts below this `folder`: a project's, or Claude Code's own")
 	flags.StringArrayVar(&o.members, "member", nil, "read the stream of a teammate that has a process of its own: `NAME=FILE`")
 	flags.BoolVarP(&o.follow, "follow", "f", false, "go on with what is written later")
-	flags.BoolVar(&o.state, "state", false, "print only what the team is in the end, as one JSON value")
+	flags.BoolVar(&o.state, "state", false, "print only the session at the end, as one JSON value")
+	flags.BoolVar(&o.live, "live-state", false, "with --json, print the session first, and then its changes as JSON Patches")
 	flags.BoolVar(&o.messages, "messages", false, "with --json, print the messages that supplement the agents' own, too")
 	flags.BoolVar(&o.pass, "pass", false, "pass standard input on to standard output, unchanged")
 	flags.StringVar(&o.sdkURL, "sdk-url", "", "listen on this `address`, :PORT or HOST:PORT, for Claude Code with --sdk-url; without a host on this machine alone")
@@ -148,6 +153,13 @@ func (o *observation) run(ctx context.Context, args []string) error {
 		return fmt.Errorf("%w; to begin anew: cadre cleanup %s", err, o.asTeam)
 	case err != nil:
 		return err
+	}
+	if o.live {
+		var first observe.StateLine
+		w.View(func(seen feed.Observer) { o.told, first = observe.NewLive(seen) })
+		if err := o.print(first); err != nil {
+			return quiet(err)
+		}
 	}
 	if terminal {
 		o.board = openScreen(o.out, o.observed(), func(see func(*team.State)) {
@@ -207,6 +219,10 @@ func (o *observation) check(args *[]string) error {
 		return usage{errors.New("--state and --pass both want standard output")}
 	case o.messages && (!o.json || o.state):
 		return usage{errors.New("--messages goes with --json")}
+	case o.live && o.state:
+		return usage{errors.New("--live-state prints the state as it changes, and --state at the end: choose one")}
+	case o.live && !o.json:
+		return usage{errors.New("--live-state goes with --json")}
 	}
 	return nil
 }
@@ -282,7 +298,7 @@ func (o *observation) keep(ctx context.Context, w *feed.Watch) (err error) {
 }
 
 // look shows what was seen.
-func (o *observation) look(_ *team.State, seen observe.Seen) error {
+func (o *observation) look(of feed.Observer, seen observe.Seen) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -291,7 +307,7 @@ func (o *observation) look(_ *team.State, seen observe.Seen) error {
 		return nil
 	case o.state:
 	case o.json:
-		if err := o.events(seen); err != nil {
+		if err := o.events(of, seen); err != nil {
 			return err
 		}
 	default:
@@ -318,25 +334,34 @@ func (o *observation) look(_ *team.State, seen observe.Seen) error {
 // mostNotes is how many warnings are told one by one.
 const mostNotes = 20
 
-// events prints what was seen for programs.
-func (o *observation) events(seen observe.Seen) error {
-	var lines [][]byte
-	add := func(v any) error {
-		line, err := json.Marshal(v)
-		lines = append(lines, append(sanitize.JSON(line), '\n'))
-		return err
-	}
+// events prints what was seen for programs: the supplements, the events, and what they changed of the state.
+func (o *observation) events(of feed.Observer, seen observe.Seen) error {
+	var values []any
 	if o.messages {
 		for _, m := range seen.Supplements {
-			if err := add(m); err != nil {
-				return err
-			}
+			values = append(values, m)
 		}
 	}
 	for _, n := range seen.Notices {
-		if err := add(n); err != nil {
+		values = append(values, n)
+	}
+	if o.told != nil {
+		if patch := o.told.Next(of, seen.Records); len(patch) > 0 {
+			values = append(values, observe.StateLine{Type: observe.SessionPatch, Patch: patch})
+		}
+	}
+	return o.print(values...)
+}
+
+// print prints lines for programs, where a line that is passed on does not end yet behind it.
+func (o *observation) print(values ...any) error {
+	var lines [][]byte
+	for _, v := range values {
+		line, err := json.Marshal(v)
+		if err != nil {
 			return err
 		}
+		lines = append(lines, append(sanitize.JSON(line), '\n'))
 	}
 	if o.inner {
 		o.held = append(o.held, lines...)
@@ -374,11 +399,11 @@ func (o *observation) flush() error {
 
 // conclude says what there is to say in the end.
 func (o *observation) conclude(w *feed.Watch) error {
-	var state *observe.TeamState
+	var session observe.Session
 	var counts observe.Counts
 	none := false
 	w.View(func(seen feed.Observer) {
-		state, counts, none = observe.StateOf(seen.Team()), seen.Counts(), seen.Team() == nil
+		session, counts, none = observe.SessionOf(seen), seen.Counts(), seen.Team() == nil
 	})
 	if len(o.held) > 0 { // the stream that was passed on ended within a line
 		if err := o.write(append([][]byte{{'\n'}}, o.held...)); err != nil {
@@ -389,7 +414,7 @@ func (o *observation) conclude(w *feed.Watch) error {
 	if !o.state {
 		return nil
 	}
-	return o.out.Value(state)
+	return o.out.Value(session)
 }
 
 // count tells what was odd.

@@ -42,6 +42,8 @@ type Observer interface {
 	Resume(now team.Time)
 	// Team is what was seen; nil where no team was ever there.
 	Team() *team.State
+	// Agents are the names of the teammates, as in [observe.Session].
+	Agents() []string
 	Counts() observe.Counts
 	// Save writes everything that it knows, so that a [Restore] reads it back.
 	Save() ([]byte, error)
@@ -63,9 +65,9 @@ func Team(options observe.Options) Restore {
 	}
 }
 
-// Look is called with everything that was seen, s being the team after it, nil where none was ever there. Neither may be kept or changed. It is called from one
-// goroutine at a time, and an error ends the watch.
-type Look func(s *team.State, seen observe.Seen) error
+// Look is called with everything that was seen, and the observer after it. Neither may be kept or changed. It is called from one goroutine at a time, and an
+// error ends the watch.
+type Look func(o Observer, seen observe.Seen) error
 
 // Watch brings the lines of feeds to one observer.
 type Watch struct {
@@ -234,7 +236,7 @@ func (w *Watch) record(e entry, before *team.State, seen observe.Seen, said bool
 		return err
 	}
 	if w.Look != nil {
-		if err := w.Look(w.observer.Team(), seen); err != nil {
+		if err := w.Look(w.observer, seen); err != nil {
 			return err
 		}
 	}

@@ -88,7 +88,7 @@ func TestStreamThatIsSilent(t *testing.T) {
 // Whoever has seen enough ends the watch.
 func TestLookThatFails(t *testing.T) {
 	enough := errors.New("enough")
-	w := &Watch{Now: ticks(), Look: func(*team.State, observe.Seen) error { return enough }}
+	w := &Watch{Now: ticks(), Look: func(Observer, observe.Seen) error { return enough }}
 	if err := w.Begin(t.Context(), Team(observe.Options{})); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func BenchmarkLatency(b *testing.B) {
 func latencies(t testing.TB, rounds func(create func())) (took []time.Duration) {
 	path := filepath.Join(t.TempDir(), "stream.jsonl")
 	seen := make(chan time.Time, 1)
-	w := &Watch{Now: ticks(), Look: func(_ *team.State, s observe.Seen) error {
+	w := &Watch{Now: ticks(), Look: func(_ Observer, s observe.Seen) error {
 		if len(s.Notices) > 0 {
 			seen <- time.Now()
 		}

@@ -57,7 +57,7 @@ func run(t *testing.T, w *Watch, feeds ...Feed) *running {
 	if w.Now == nil {
 		w.Now = ticks()
 	}
-	w.Look = func(_ *team.State, seen observe.Seen) error {
+	w.Look = func(_ Observer, seen observe.Seen) error {
 		r.mu.Lock()
 		r.seen = append(r.seen, seen)
 		r.mu.Unlock()

@@ -69,7 +69,7 @@ func NoticesOf(s *team.State, r *team.Record) []Notice {
 	}
 	member := func(kind, name, reason string) {
 		if m, ok := s.Member(name); ok && name != t.Lead {
-			shown := memberOf(&m)
+			shown := memberOf(s, &m)
 			add(Notice{Type: kind, Member: &shown, Reason: reason})
 		}
 	}

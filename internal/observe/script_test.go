@@ -21,6 +21,7 @@ type script struct {
 	message         int // of the model
 	all             []Notice
 	last            Seen
+	records         []*team.Record // all so far, until somebody takes them
 }
 
 func play(t *testing.T) *script {
@@ -36,6 +37,7 @@ func (s *script) line(v obj) Seen {
 	s.now += 10
 	s.last = s.Line(s.source, line, s.now)
 	s.all = append(s.all, s.last.Notices...)
+	s.records = append(s.records, s.last.Records...)
 	return s.last
 }
 

@@ -19,9 +19,9 @@ type TeamState struct {
 // TeamMember is a teammate. Who has shut down stays in the list.
 type TeamMember struct {
 	Name      string `json:"name"`
-	AgentID   string `json:"agentId"`
-	AgentType string `json:"agentType"`
-	Status    string `json:"status"` // active, idle or shutdown
+	AgentID   string `json:"agentId"`   // as Claude Code makes it of the names of member and team, where no spawn said it
+	AgentType string `json:"agentType"` // unknown where no spawn said it
+	Status    string `json:"status"`    // active, idle or shutdown
 	Model     string `json:"model,omitempty"`
 	Color     string `json:"color,omitempty"`
 }
@@ -50,13 +50,10 @@ func StateOf(s *team.State) *TeamState {
 		return nil
 	}
 	t := s.Team()
-	out := &TeamState{Name: t.Name, Role: RoleTeammate, Members: []TeamMember{}, Tasks: []TeamTask{}}
+	out := &TeamState{Name: t.Name, Role: roleOf(s), Members: []TeamMember{}, Tasks: []TeamTask{}}
 	for _, m := range s.Members() {
-		switch {
-		case m.Name != t.Lead:
-			out.Members = append(out.Members, memberOf(&m))
-		case m.Session != "":
-			out.Role = RoleLead
+		if m.Name != t.Lead {
+			out.Members = append(out.Members, memberOf(s, &m))
 		}
 	}
 	for task := range s.Tasks() {
@@ -65,7 +62,18 @@ func StateOf(s *team.State) *TeamState {
 	return out
 }
 
-func memberOf(m *team.Member) TeamMember {
+// roleOf is the role of the session that is observed. It is the lead's where the lead has shown itself.
+func roleOf(s *team.State) string {
+	if lead, ok := s.Member(s.Team().Lead); ok && lead.Session != "" {
+		return RoleLead
+	}
+	return RoleTeammate
+}
+
+// unknownType is the agentType of a teammate whose spawn was not seen.
+const unknownType = "unknown"
+
+func memberOf(s *team.State, m *team.Member) TeamMember {
 	status := active
 	switch {
 	case m.Status == team.Idle:
@@ -73,7 +81,9 @@ func memberOf(m *team.Member) TeamMember {
 	case m.Status == team.ShuttingDown || !m.Status.Running():
 		status = shutdown
 	}
-	return TeamMember{Name: m.Name, AgentID: m.Session, AgentType: m.Role, Status: status, Model: m.Model, Color: m.Color}
+	t := s.Team()
+	return TeamMember{Name: m.Name, AgentID: first(m.Session, m.Name+"@"+first(t.Observed, t.Name)), AgentType: first(m.Role, unknownType), Status: status,
+		Model: m.Model, Color: m.Color}
 }
 
 func taskOf(s *team.State, t *team.Task) TeamTask {

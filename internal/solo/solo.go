@@ -82,6 +82,14 @@ func New(o Options) *Observer {
 // Team is the team of one, nil before the session said anything.
 func (o *Observer) Team() *team.State { return o.s }
 
+// Agents are the one member.
+func (o *Observer) Agents() []string {
+	if o.s == nil {
+		return []string{}
+	}
+	return []string{o.o.Agent}
+}
+
 // Counts are those of the lines.
 func (o *Observer) Counts() observe.Counts { return o.counts }
 

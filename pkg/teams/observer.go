@@ -187,7 +187,7 @@ func (o *Observer) State() *TeamState {
 
 // Agents are the names of the teammates; without a team, those that the session itself gave at its start.
 func (o *Observer) Agents() (names []string) {
-	o.watch.View(func(seen feed.Observer) { names = seen.(*observe.Observer).Agents() })
+	o.watch.View(func(seen feed.Observer) { names = seen.Agents() })
 	return names
 }
 
@@ -243,7 +243,7 @@ func (o *Observer) part(c *consumer) {
 	o.consumers = slices.DeleteFunc(o.consumers, func(one *consumer) bool { return one == c })
 }
 
-func (o *Observer) look(_ *team.State, seen observe.Seen) error {
+func (o *Observer) look(_ feed.Observer, seen observe.Seen) error {
 	if o.log != nil {
 		for _, text := range seen.Warnings {
 			o.log(text)
