@@ -56,7 +56,7 @@ func TestOpenCode(t *testing.T) {
 		Write: func(file, text string) agenttest.Turn {
 			return agenttest.Use("write", map[string]any{"filePath": file, "content": text})
 		},
-		MidTurn: true, Asks: true, Gates: true, Mute: true, Tokens: 220, // those of the last call of each turn
+		MidTurn: true, Asks: true, Gates: true, Tokens: 220, // those of the last call of each turn
 		Vague: true, Patient: []string{"429", "500", "a cut stream"},
 	})
 }

@@ -105,7 +105,7 @@ const (
 	openCodeGated = "cadre-gated" // before everything, whatever the user's settings allow
 )
 
-// prepareOpenCode adds the modes to what the environment has of the configuration. Of the rules of a mode the last that matches counts, and they come after the user's.
+// prepareOpenCode adds the modes, and that a turn continues after a refusal, to what the environment has of the configuration. Of the rules of a mode the last that matches counts, and they come after the user's.
 func prepareOpenCode(_ string, _, env []string) (args, more []string, err error) {
 	const variable = "OPENCODE_CONFIG_CONTENT"
 	config := map[string]any{}
@@ -123,6 +123,15 @@ func prepareOpenCode(_ string, _, env []string) (args, more []string, err error)
 	modes[openCodeAsks] = json.RawMessage(`{"mode":"primary","description":"asks the team before it changes anything","permission":{"*_*":"ask","edit":"ask","bash":"ask","webfetch":"ask","task":"ask",` + openCodeNever + `}}`)
 	modes[openCodeGated] = json.RawMessage(`{"mode":"primary","description":"asks the team before everything","permission":{"*":"ask",` + openCodeNever + `}}`)
 	config["agent"] = modes
+	// Else a refusal ends the turn, and its model never hears why.
+	experimental, _ := config["experimental"].(map[string]any)
+	if experimental == nil {
+		experimental = map[string]any{}
+	}
+	if _, chosen := experimental["continue_loop_on_deny"]; !chosen {
+		experimental["continue_loop_on_deny"] = true
+	}
+	config["experimental"] = experimental
 	text, err := json.Marshal(config)
 	return nil, []string{variable + "=" + string(text)}, err
 }

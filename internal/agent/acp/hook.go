@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -16,8 +17,13 @@ import (
 // hookTimeout bounds what the hook may take: the agent waits for it before every call of its model.
 const hookTimeout = 5 * time.Second
 
-// Hook is what runs in the process of the hook BeforeModel of Gemini CLI: it tells the session behind the socket what the request that in has begins with, adds the
-// prompts that wait there, and writes that to out. Without a session it changes nothing.
+// Hook runs in the process of Gemini CLI's BeforeModel hook. It reads a request from in and writes the request to out with the prompts
+// that wait at the session behind the socket. The session also learns what the request's history begins with. Without a session the
+// request stays as it is.
+//
+// The program's history never has what a hook adds. So a prompt is the newest message of one call, and each later call of the turn
+// has it behind the message that the turn began with, marked as seen. It cannot stand where the model first saw it: the program
+// matches the messages of a hook with its own by their order, so that a message in the middle would replace another one.
 func Hook(ctx context.Context, socket string, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, hookTimeout)
 	defer cancel()
@@ -35,19 +41,52 @@ func Hook(ctx context.Context, socket string, in io.Reader, out io.Writer) error
 	if err := json.Unmarshal(event.Request["messages"], &messages); err != nil {
 		return errors.New("the hook was given no messages")
 	}
-	text, err := ask(ctx, socket, digest(messages))
-	if err != nil || text == "" {
+	add, err := ask(ctx, socket, digest(messages))
+	if err != nil || add == (handout{}) {
 		_, err := io.WriteString(out, "{}")
 		return err
 	}
-	added, err := json.Marshal(map[string]string{"role": "user", "content": text})
-	if err != nil {
-		return err
-	}
-	if event.Request["messages"], err = json.Marshal(append(messages, added)); err != nil {
+	if event.Request["messages"], err = json.Marshal(add.to(messages)); err != nil {
 		return err
 	}
 	return json.NewEncoder(out).Encode(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": "BeforeModel", "llm_request": event.Request}})
+}
+
+// llmMessage is one of a request's, as the program shows it to a hook: all texts of a turn of the user or the model, joined.
+type llmMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// seenBefore stands before prompts that an earlier call of the turn had.
+const seenBefore = "(The messages below reached you while you worked on the above. You have seen them already; they are not new.)\n"
+
+// to returns the messages with what is to be added. Where the turn's beginning is not among them any more, because the program
+// shortened its history, what the model has seen before comes at the end as well.
+func (h handout) to(messages []json.RawMessage) []any {
+	all := make([]any, len(messages), len(messages)+2)
+	behind := -1
+	for i, raw := range messages {
+		all[i] = raw
+		var m llmMessage
+		if h.After != "" && json.Unmarshal(raw, &m) == nil && m.Role == "user" && strings.Contains(m.Content, h.After) {
+			behind = i
+		}
+	}
+	switch again := seenBefore + h.Again; {
+	case h.Again == "":
+	case behind < 0:
+		all = append(all, llmMessage{"user", again})
+	default:
+		var m llmMessage
+		json.Unmarshal(messages[behind], &m)
+		m.Content += "\n\n" + again
+		all[behind] = m
+	}
+	if h.New != "" {
+		all = append(all, llmMessage{"user", h.New})
+	}
+	return all
 }
 
 // digest stands for what a history begins with.
@@ -60,25 +99,24 @@ func digest(messages []json.RawMessage) string {
 }
 
 // ask gets what is to be added.
-func ask(ctx context.Context, socket, began string) (string, error) {
+func ask(ctx context.Context, socket, began string) (add handout, err error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
-		return "", err
+		return add, err
 	}
 	defer conn.Close()
 	if deadline, ok := ctx.Deadline(); ok {
 		conn.SetDeadline(deadline)
 	}
 	if _, err := io.WriteString(conn, began+"\n"); err != nil {
-		return "", err
+		return add, err
 	}
-	text, err := io.ReadAll(conn)
-	return string(text), err
+	return add, json.NewDecoder(conn).Decode(&add)
 }
 
 // listen serves the hook on that socket, with what next returns each time. admit refuses a connection by who is at its other end.
-func listen(socket string, admit func(syscall.Conn) error, next func(began string) string) (net.Listener, error) {
+func listen(socket string, admit func(syscall.Conn) error, next func(began string) handout) (net.Listener, error) {
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err
@@ -95,7 +133,7 @@ func listen(socket string, admit func(syscall.Conn) error, next func(began strin
 				continue
 			}
 			if began, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
-				io.WriteString(conn, next(began[:len(began)-1]))
+				json.NewEncoder(conn).Encode(next(began[:len(began)-1]))
 			}
 			conn.Close()
 		}

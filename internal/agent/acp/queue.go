@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -41,6 +42,7 @@ type queue struct {
 	memory  memory
 
 	preface string // what stands before the next prompt and is nobody's: instructions, notes
+	reasons int    // counts reasons of refusals, which are prompts of the queue's own
 	sent    string // what stood before the prompts that the turn began with
 
 	running   int            // prompts whose answers are awaited; a turn runs while there are some
@@ -48,6 +50,7 @@ type queue struct {
 	inTool    bool           // when it was cancelled it used a tool
 	turn      []agent.Prompt // that it began with
 	lasting   bool           // they are in the agent's history, whatever happens now
+	opening   string         // the text that the turn began with
 	handed    []agent.Prompt // that the hook was handed: with each call of the model again, for they are not in the history
 	received  map[string]bool
 
@@ -102,7 +105,7 @@ func (q *queue) cancel(inTool bool) {
 func (q *queue) send(prompts []agent.Prompt) *post {
 	p := &post{prompts: prompts, text: q.preface + texts(prompts), first: q.running == 0}
 	if p.first {
-		q.turn, q.sent, q.lasting, q.cancelled, q.inTool = prompts, q.preface, false, false, false
+		q.turn, q.sent, q.opening, q.lasting, q.cancelled, q.inTool = prompts, q.preface, p.text, false, false, false
 		q.received = map[string]bool{}
 	}
 	q.preface = ""
@@ -121,11 +124,55 @@ func texts(prompts []agent.Prompt) string {
 // note is to stand before the next prompt.
 func (q *queue) note(text string) { q.preface += text + "\n\n" }
 
-// hand is what the hook is to add to a call of the model: all that came for it during this turn.
-func (q *queue) hand() string {
+// explain takes the reason of a refusal. It goes into the turn that runs, the way a prompt does, so that the model knows it when it
+// decides what to do next; else it stands before the next prompt. Nobody hears what became of it.
+func (q *queue) explain(reason string) (send *post) {
+	q.reasons++
+	p := agent.Prompt{ID: fmt.Sprint(ownPrefix, q.reasons), Text: reason}
+	switch {
+	case q.running == 0 || q.cancelled:
+		q.note(reason)
+	case q.midTurn == overlap && q.lasting:
+		return q.send([]agent.Prompt{p})
+	case q.midTurn == byHook:
+		q.forHook = append(q.forHook, p)
+	default:
+		q.note(reason)
+	}
+	return nil
+}
+
+// ownPrefix begins the ids of prompts that are the queue's own.
+const ownPrefix = "\x00"
+
+func own(p agent.Prompt) bool { return strings.HasPrefix(p.ID, ownPrefix) }
+
+// keep has the reasons among prompts that did not arrive stand before the next prompt, and returns the others.
+func (q *queue) keep(prompts []agent.Prompt) []agent.Prompt {
+	for _, p := range prompts {
+		if own(p) {
+			q.note(p.Text)
+		}
+	}
+	return slices.DeleteFunc(prompts, own)
+}
+
+// handout is what the hook adds to a call of the model.
+type handout struct {
+	New   string `json:"new,omitempty"`   // prompts that came since the last call; they are the newest message
+	Again string `json:"again,omitempty"` // prompts that an earlier call of this turn had; the program's history lacks them
+	After string `json:"after,omitempty"` // the text that the turn began with, behind which Again belongs
+}
+
+// hand returns what the hook adds to the next call of the model.
+func (q *queue) hand() handout {
+	h := handout{New: texts(q.forHook), Again: texts(q.handed)}
+	if h.Again != "" {
+		h.After = q.opening
+	}
 	q.handed = append(q.handed, q.forHook...)
 	q.forHook = nil
-	return texts(q.handed)
+	return h
 }
 
 // sees takes a sign, and returns the ids of the prompts that the agent shows to have.
@@ -154,7 +201,9 @@ func (q *queue) receive(prompts []agent.Prompt) (ids []string) {
 	for _, p := range prompts {
 		if !q.received[p.ID] {
 			q.received[p.ID] = true
-			ids = append(ids, p.ID)
+			if !own(p) {
+				ids = append(ids, p.ID)
+			}
 		}
 	}
 	return ids
@@ -183,7 +232,7 @@ func (q *queue) answer(p *post, how outcome) (received, back []string, over bool
 	case has:
 		received = q.receive(p.prompts)
 	case !p.first:
-		back = ids(p.prompts)
+		back = ids(q.keep(slices.Clone(p.prompts)))
 	}
 	return received, back, q.running == 0
 }
@@ -212,10 +261,11 @@ func (q *queue) end(how outcome, trouble bool) (next, back []agent.Prompt) {
 		instructions = q.sent
 	}
 	q.preface = instructions + q.preface
-	if lost = append(lost, given...); len(lost) > 0 {
+	if lost = slices.DeleteFunc(append(lost, given...), own); len(lost) > 0 {
 		q.preface += "(For the record: in your last turn you were given this. It is not new; see what you did about it.)\n" + texts(lost) + "\n\n(What is new:)\n"
 	}
-	missing := append(unread, unseen...)
+	missing := q.keep(append(unread, unseen...))
+	waiting = q.keep(waiting)
 	if trouble || len(waiting) == 0 {
 		return nil, append(missing, waiting...)
 	}

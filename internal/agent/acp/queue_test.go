@@ -55,10 +55,16 @@ func (l *ledger) do(step string) {
 		if cancel {
 			l.note("cancel")
 		}
+	case "deny":
+		l.sent(l.explain(id))
 	case "interrupt":
 		l.cancel(id == "tool")
 	case "hook":
-		l.note("hook: %s", strings.Join(strings.Fields(l.hand()), " "))
+		h := l.hand()
+		if h.Again != "" {
+			l.note("hook, again after %s: %s", strings.Join(strings.Fields(h.After), " "), strings.Join(strings.Fields(h.Again), " "))
+		}
+		l.note("hook: %s", strings.Join(strings.Fields(h.New), " "))
 	case "says":
 		l.fates("received", l.sees(spoke))
 		l.sent(l.onTop())
@@ -104,7 +110,7 @@ func TestQueue(t *testing.T) {
 
 		{"gemini: a text is no receipt, a tool is", gem, "give a; says; uses; ok", "begins: text of a; a received; over"},
 		{"gemini: the hook", gem, "give a; uses; give b; hook; hook; says; uses; ok; give c",
-			"begins: text of a; a received; hook: text of b; hook: text of b; b received; over; begins: " + record + "text of b (What is new:) text of c"},
+			"begins: text of a; a received; hook: text of b; hook, again after text of a: text of b; hook: ; b received; over; begins: " + record + "text of b (What is new:) text of c"},
 		{"gemini: mail that the hook was handed and no answer", gem, "note you are ann; give a; uses; give b; hook; fails; give c",
 			"begins: you are ann text of a; a received; hook: text of b; b back; over; begins: text of c"},
 		{"gemini: mail that it had, and then no answer", gem, "give a; uses; give b; hook; uses; give d; fails; give c",
@@ -131,6 +137,15 @@ func TestQueue(t *testing.T) {
 			"begins: text of a; a received; over; begins: text of b; b received; over"},
 		{"opencode: it keeps what a turn that failed was told", open, "note you are ann; give a; says; give b; fails; fails; give c",
 			"begins: you are ann text of a; a received; on top: text of b; b received; over; begins: text of c"},
+		{"opencode: the reason of a refusal goes on top", open, "give a; uses; deny no a; deny no b; ok; ok; ok; give c",
+			"begins: text of a; a received; on top: no a; on top: no b; over; begins: text of c"},
+		{"opencode: a reason that did not arrive stands before the next prompt", open, "give a; uses; deny no a; refuses; refuses; give c",
+			"begins: text of a; a received; on top: no a; over; begins: no a text of c"},
+		{"gemini: the reason of a refusal goes by the hook", gem, "give a; uses; deny no a; hook; uses; ok; give c",
+			"begins: text of a; a received; hook: no a; over; begins: text of c"},
+		{"gemini: a reason that nobody fetched stands before the next prompt", gem, "give a; uses; deny no a; ok; give c",
+			"begins: text of a; a received; over; begins: no a text of c"},
+		{"any: so does every reason", any, "give a; says; deny no a; ok; give c", "begins: text of a; a received; over; begins: no a text of c"},
 		{"opencode: what it refuses it does not keep", open, "note you are ann; give a; refuses; give c", "begins: you are ann text of a; a back; over; begins: you are ann text of c"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -153,7 +168,7 @@ func TestQueueLosesNothing(t *testing.T) {
 			l := &ledger{queue: q}
 			given := 0
 			for range 40 {
-				step := []string{"give", "urgent", "interrupt", "interrupt tool", "hook", "says", "uses", "ok", "cancelled", "fails", "refuses"}[r.IntN(11)]
+				step := []string{"give", "urgent", "interrupt", "interrupt tool", "hook", "deny no", "says", "uses", "ok", "cancelled", "fails", "refuses"}[r.IntN(11)]
 				switch {
 				case step == "give" || step == "urgent":
 					given++

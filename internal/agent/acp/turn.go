@@ -206,26 +206,28 @@ func (s *session) sayAll(all []agent.Update) {
 	}
 }
 
-// note goes before the next prompt: the protocol has no place for the reason of a refusal.
+// note tells the model why a tool was denied: the protocol has no place for the reason of a refusal.
 func (s *session) note(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue.note("(" + text + ")")
+	if send := s.queue.explain("(" + text + ")"); send != nil {
+		s.start(send)
+	}
 }
 
 // forHook is what the hook adds to the next call of the model. began is a digest of what the agent's history begins with: when that was the same for a whole turn and is
 // another one now, the history was shortened.
-func (s *session) forHook(began string) string {
+func (s *session) forHook(began string) handout {
 	s.mu.Lock()
 	shortened := s.whole != "" && began != "" && began != s.whole
 	s.began = began
 	if shortened {
 		s.whole = began
 	}
-	text := s.queue.hand()
+	add := s.queue.hand()
 	s.mu.Unlock()
 	if shortened {
 		s.say(agent.Compacted{})
 	}
-	return text
+	return add
 }

@@ -145,6 +145,19 @@ func (r *Request) LastUser() string {
 	return ""
 }
 
+// SinceAnswer returns the texts of all messages since the model's last answer.
+func (r *Request) SinceAnswer() string {
+	var texts []string
+	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != "assistant"; i-- {
+		texts = append(texts, r.Messages[i].Text)
+		for _, result := range r.Messages[i].Results {
+			texts = append(texts, result.Text)
+		}
+	}
+	slices.Reverse(texts)
+	return strings.Join(texts, "\n")
+}
+
 // Results are those of the tools that were called last, "" when the last thing is none.
 func (r *Request) Results() string {
 	var texts []string

@@ -53,6 +53,7 @@ type session struct {
 	access   agent.Access
 	stopping bool
 	refusals int // of one prompt, in a row
+	reasons  int // counts reasons of refusals that were sent to the model
 
 	interrupted bool // the turn that runs was to end
 	goesOn      bool // and another one follows

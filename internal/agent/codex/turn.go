@@ -382,11 +382,19 @@ func (s *session) asked(w *wire, m rpc) {
 				answer(object{"decision": word})
 			}
 		}
-		if s.spec.Gate != nil && s.spec.Gate(r.tool, r.input) != nil {
-			decide(false)
-			return
+		if s.spec.Gate != nil {
+			if err := s.spec.Gate(r.tool, r.input); err != nil {
+				s.refuse(w, r.tool, err.Error(), func() { decide(false) })
+				return
+			}
 		}
-		s.say(agent.PermissionAsked{Tool: r.tool, Input: r.input, Answer: func(allowed bool, _ string) { decide(allowed) }})
+		s.say(agent.PermissionAsked{Tool: r.tool, Input: r.input, Answer: func(allowed bool, reason string) {
+			if allowed || reason == "" {
+				decide(allowed)
+				return
+			}
+			s.refuse(w, r.tool, reason, func() { decide(false) })
+		}})
 	case call:
 		s.serving.Go(func() {
 			text, failed := "The team has no tools here.", true
@@ -407,6 +415,30 @@ func (s *session) asked(w *wire, m rpc) {
 		s.answer(id, object{"error": object{"code": -32601, "message": "cadre knows no " + m.Method}})
 	}
 }
+
+// refuse declines a request once the reason is on its way to the model. The protocol's answer has no place for a reason, so it goes
+// into the turn that runs.
+func (s *session) refuse(w *wire, tool, reason string, decline func()) {
+	s.mu.Lock()
+	turn := s.turn
+	s.reasons++
+	client := fmt.Sprintf("%d/reason-%d", s.spec.Incarnation, s.reasons)
+	s.mu.Unlock()
+	s.serving.Go(func() {
+		defer decline()
+		if turn == "" || turn == starting {
+			return
+		}
+		ctx, cancel := context.WithTimeout(s.ctx, reasonTimeout)
+		defer cancel()
+		// The refusal itself reaches the model in any case.
+		_ = w.call(ctx, "turn/steer", object{"threadId": s.thread, "expectedTurnId": turn, "clientUserMessageId": client,
+			"input": input(fmt.Sprintf("(%s was denied: %s)", tool, reason))}, nil)
+	})
+}
+
+// reasonTimeout bounds how long a refusal waits for its reason.
+const reasonTimeout = 5 * time.Second
 
 // answer answers a request of the program, unless it waits no more.
 func (s *session) answer(id string, words object) {

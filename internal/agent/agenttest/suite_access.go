@@ -1,0 +1,91 @@
+package agenttest
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cadre/internal/agent"
+)
+
+func testPermission(t *testing.T, d Driver, p Program) {
+	if !d.Asks {
+		t.Skip("it asks nobody")
+	}
+	b, _ := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("touch allowed"), Say("Done.")}, "two": {d.Shell("touch denied"), Say("Not done.")}}))
+	r := b.Start()
+	r.Tell("p1", "do one")
+	asked := Next[agent.PermissionAsked](r)
+	if asked.Tool != "Bash" || !strings.Contains(asked.Input, "touch allowed") {
+		t.Errorf("asked for %+v", asked)
+	}
+	b.Absent("allowed")
+	asked.Answer(true, "")
+	if end := Next[agent.TurnEnded](r); end.Text != "Done." {
+		t.Errorf("the turn ended with %+v", end)
+	}
+	b.WaitFile("allowed")
+	r.Tell("p2", "do two")
+	Next[agent.PermissionAsked](r).Answer(false, "not today")
+	for end := Next[agent.TurnEnded](r); end.Text != "Not done."; end = Next[agent.TurnEnded](r) {
+		if end.Problem != nil {
+			t.Fatalf("the turn ended with %v", end.Problem)
+		}
+		r.Tell("again", "go on") // some programs end the turn with a refusal
+	}
+	b.Absent("denied")
+}
+
+// A model that was refused something twice hears why each time, and the turn comes to its end without another word from anybody.
+func testRefusals(t *testing.T, d Driver, p Program) {
+	if !d.Asks {
+		t.Skip("it asks nobody")
+	}
+	b, s := d.bench(t, p, byPrompt(map[string][]Turn{"one": {d.Shell("touch first"), d.Shell("touch second"), Say("Not done.")}}))
+	r := b.Start()
+	r.Tell("p", "do one")
+	for _, reason := range []string{"not on mondays", "not on tuesdays"} {
+		Next[agent.PermissionAsked](r).Answer(false, reason)
+		s.WaitFor(t, "why", func(r *Request) bool { return r.Has(reason) })
+	}
+	if end := Next[agent.TurnEnded](r); end.Text != "Not done." || end.Problem != nil {
+		t.Errorf("the turn ended with %+v\n%s", end, s.Story())
+	}
+	b.Absent("first")
+	b.Absent("second")
+}
+
+// What the gate forbids does not happen, whatever mode the session is in.
+func testGate(t *testing.T, d Driver, p Program) {
+	b, s := d.bench(t, p, nil)
+	file := filepath.Join(b.World.Dir, "written")
+	s.script = byPrompt(map[string][]Turn{"one": {d.Shell("touch ran"), d.Write(file, "x"), Say("I may not.")}})
+	b.Spec.Access.Mode = "default"
+	if d.Gates {
+		b.Spec.Access.Mode = "bypassPermissions"
+	}
+	b.Spec.Access.Gated = true
+	b.Spec.Gate = func(tool, _ string) error {
+		if tool == "Bash" || tool == "Edit" || tool == "Write" {
+			return errors.New("ann may only coordinate")
+		}
+		return nil
+	}
+	r := b.Start()
+	r.Tell("p", "do one")
+	for end := Next[agent.TurnEnded](r); end.Text != "I may not."; end = Next[agent.TurnEnded](r) {
+		if end.Problem != nil {
+			t.Fatalf("the turn ended with %v\n%s", end.Problem, r.Story())
+		}
+		r.Tell("again", "go on") // some programs end the turn with a refusal
+	}
+	b.Absent("ran")
+	b.Absent("written")
+	if asked := Said[agent.PermissionAsked](r); len(asked) > 0 {
+		t.Errorf("a person was asked for %+v", asked)
+	}
+	if d.Gates && !d.Mute {
+		s.WaitFor(t, "why", func(r *Request) bool { return r.Has("ann may only coordinate") })
+	}
+}
