@@ -5,10 +5,13 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"cadre/internal/team"
 )
 
 // Merge asks the lead to merge the branch of a member, and says how.
 type Merge struct {
+	Team           string  // its name
 	Repo           string  // directory that the team works in
 	Dir            string  // of the worktree to do it in: the member's own
 	There          bool    // that worktree exists
@@ -57,7 +60,7 @@ func (m Merge) String() string {
 	if len(m.With) == 0 {
 		fmt.Fprintf(&b, ". %s\n", text(m.Trouble))
 		fmt.Fprintf(&b, "\nLook at it: git -C %s log -p %s\n", Quote(m.Repo), Quote("HEAD.."+m.Branch))
-		b.WriteString("To have it merged when the team is consolidated, complete this task. To leave it out, delete this task.")
+		fmt.Fprintf(&b, "To have it merged when the team is consolidated, complete this task: %s\nTo leave it out, delete this task: %s", m.command("done"), m.command("rm"))
 		return b.String()
 	}
 	for i, o := range m.With {
@@ -74,8 +77,14 @@ func (m Merge) String() string {
 			fmt.Fprintf(&b, "    %s\n    git add --all && git commit --no-edit\n", fileList(resolve, o.Files))
 		}
 	}
-	b.WriteString("\nThen complete this task: the branch is merged when the team is consolidated. To leave the branch out, delete this task.")
+	fmt.Fprintf(&b, "    %s\n", m.command("done"))
+	fmt.Fprintf(&b, "\nThe last command completes this task, and what waits for it continues: the branch is merged when the team is consolidated. To leave the branch out, delete this task: %s", m.command("rm"))
 	return b.String()
+}
+
+// command is what ends the task that asks.
+func (m Merge) command(verb string) string {
+	return fmt.Sprintf("cadre task %s %s %s", verb, Quote(m.Team), team.ThisTask)
 }
 
 // Quote makes one word of a text for a shell.

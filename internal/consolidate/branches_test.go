@@ -3,6 +3,7 @@ package consolidate
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"cadre/internal/briefing"
 	"cadre/internal/coord"
 	"cadre/internal/git"
 	"cadre/internal/team"
@@ -268,7 +270,11 @@ func TestConflicts(t *testing.T) {
 				t.Errorf("the commands changed\n%s\nto\n%s", before, after)
 			}
 			l.write("later.txt", "the team's, since\n")
-			l.do("lead", &team.CompleteTask{Task: l.member("dan").Left.Task})
+			l.desk.View(func(s *team.State) {
+				if open := s.Count(team.Pending) + s.Count(team.InProgress); open != 0 {
+					t.Errorf("after the commands %d tasks are open", open)
+				}
+			})
 			l.run()
 			if got := l.git("show", "HEAD:both.txt"); got != c.text {
 				t.Errorf("both.txt is %q", got)
@@ -303,7 +309,6 @@ func TestConflictThatStays(t *testing.T) {
 	l.do("lead", &team.CompleteTask{Task: "2", Result: "I did nothing"})
 	l.refused("task 3 (Merge the branch cadre/demo@dan) is open")
 	l.follow(strings.ReplaceAll(l.ask("dan"), "git add --all && git commit --no-edit", "true"))
-	l.do("lead", &team.CompleteTask{Task: "3", Result: "I looked at it, and left it"})
 	l.refused("task 4 (Merge the branch cadre/demo@dan) is open") // it is committed, and no merge
 	l.do("lead", &team.DeleteTask{Task: "4"})
 	var said []string
@@ -371,7 +376,7 @@ func (l *lab) says(text string, parts ...string) {
 // follow runs the commands that a task names, and resolves conflicts by taking both sides, in order.
 func (l *lab) follow(words string) {
 	l.Helper()
-	script := "set -x\n"
+	script := fmt.Sprintf("set -x\ncadre() { %s=%s %s \"$@\"; }\n", completes, briefing.Quote(l.folder), briefing.Quote(os.Args[0]))
 	for line := range strings.SplitSeq(words, "\n") {
 		command, ok := strings.CutPrefix(line, "    ")
 		if !ok {
@@ -386,6 +391,9 @@ func (l *lab) follow(words string) {
 	cmd.Dir, cmd.Env = l.project, git.Local(os.Environ())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		l.Fatalf("the commands end with %v:\n%s", err, out)
+	}
+	if err := l.desk.Refresh(l.ctx); err != nil {
+		l.Fatal(err)
 	}
 }
 

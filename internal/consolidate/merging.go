@@ -120,7 +120,7 @@ func (w *work) checkedOut(ctx context.Context, commit string) string {
 // about begins what the lead is told of the branch.
 func (w *work) about(b team.Branch, trouble string) briefing.Merge {
 	place := coord.Place(w.Desk.Team(), w.Dir, b.Member)
-	return briefing.Merge{Repo: w.repo.top, Dir: place.Dir, There: coord.Worktree(w.Dir, b.Member), Member: b.Member, Branch: b.Name, Trouble: trouble}
+	return briefing.Merge{Team: w.Desk.Team().Name, Repo: w.repo.top, Dir: place.Dir, There: coord.Worktree(w.Dir, b.Member), Member: b.Member, Branch: b.Name, Trouble: trouble}
 }
 
 // ask asks the lead to merge the branch, and with which commit of ours.

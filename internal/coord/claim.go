@@ -134,7 +134,7 @@ func (s *seat) ready(ctx context.Context, task team.Task) (why string, err error
 		if at == "" {
 			continue
 		}
-		ask := briefing.Merge{Repo: t.Dir, Dir: p.Dir, There: true, Member: s.member, Branch: p.Branch,
+		ask := briefing.Merge{Team: t.Name, Repo: t.Dir, Dir: p.Dir, There: true, Member: s.member, Branch: p.Branch,
 			With: []briefing.Other{{Name: "the branch " + branch, Ref: commit, Files: conflict.Files}}}
 		if len(conflict.Files) == 0 {
 			ask.With, ask.Trouble = nil, fmt.Sprintf("It cannot be merged with the branch %s: %s.", branch, conflict)

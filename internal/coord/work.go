@@ -74,7 +74,7 @@ func LeaveWork(ctx context.Context, d *desk.Desk, procs *proc.Register, dir, mem
 		}
 		return nil
 	}
-	ask := briefing.Merge{Repo: t.Dir, Dir: p.Dir, Member: member, Branch: p.Branch}
+	ask := briefing.Merge{Team: t.Name, Repo: t.Dir, Dir: p.Dir, Member: member, Branch: p.Branch}
 	kept, err := worktree.Keep(ctx, procs, p, workOf(member, t.Name))
 	if err != nil {
 		log(fmt.Sprintf("the worktree of %s stays where it is: %v", member, err))

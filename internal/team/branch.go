@@ -45,6 +45,10 @@ func (s *State) asks(task string) *Member {
 
 const mergeSubject = "Merge the branch "
 
+// ThisTask stands in [LeaveBranch.Why] for the id of the task that asks, which is known only when that is created. No text of
+// anybody's has it.
+const ThisTask = "\x00"
+
 // LeaveBranch records that a branch has work of a member that HEAD has not. With Why the lead gets a task to merge it, unless
 // there is an open one for the branch already. A Commit of "" says that nothing is left to merge.
 type LeaveBranch struct {
@@ -86,7 +90,7 @@ func (b *LeaveBranch) decide(d *decision) error {
 		left.Task = ""
 	}
 	if b.Why != "" && !open(left.Task) && !(b.Once && left.Task != "") {
-		ask := &CreateTask{Subject: mergeSubject + left.Branch, Owner: d.team.Lead, Priority: "high", Description: b.Why}
+		ask := &CreateTask{Subject: mergeSubject + left.Branch, Owner: d.team.Lead, Priority: "high", Description: strings.ReplaceAll(b.Why, ThisTask, d.nextTask())}
 		left.Task, left.With = d.nextTask(), b.With
 		if err := ask.decide(d); err != nil {
 			return err
