@@ -62,6 +62,7 @@ bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/observe
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/claudefs/native
 	$(GO) test -run '^$$' -bench . ./internal/feed ./internal/sdkurl
+	$(GO) test -run '^$$' -bench Ancestry ./internal/proc
 	$(GO) test -run '^$$' -bench 'Checkpoint|Render' ./internal/checkpoint
 	$(GO) test -run '^$$' -bench Thousandth -benchtime 1x ./internal/checkpoint
 	cd bench && CGO_ENABLED=1 $(GO) test -timeout 30m -run '^$$' -bench . .

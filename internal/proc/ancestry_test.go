@@ -329,33 +329,61 @@ func TestAncestors(t *testing.T) {
 	}
 }
 
-// BenchmarkAncestry: what a command pays to know whom it runs for.
+// BenchmarkAncestry measures what a command pays to know whom it runs for: beside no host, beside 20 hosts that are no ancestors of it,
+// and beside them ten levels deeper. Each must be less than half a millisecond.
 func BenchmarkAncestry(b *testing.B) {
-	none := filepath.Join(b.TempDir(), ListFolder)
-	b.Run("no host", func(b *testing.B) {
-		for b.Loop() {
-			if _, _, err := Ancestry(none); err != nil {
-				b.Fatal(err)
+	walk := func(list string, pid int) func(b *testing.B) {
+		return func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := AncestryOf(list, pid); err != nil {
+					b.Fatal(err)
+				}
 			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e6, "ms/walk")
+			b.ReportMetric(0, "ns/op")
 		}
-	})
+	}
+	b.Run("no host", walk(filepath.Join(b.TempDir(), ListFolder), os.Getpid()))
 	full := filepath.Join(b.TempDir(), ListFolder)
 	if err := os.MkdirAll(full, 0o700); err != nil {
 		b.Fatal(err)
 	}
-	for i := range 20 { // hosts that are no ancestors of ours
+	for i := range 20 {
 		data, _ := json.Marshal(entry{Pid: 1 << 22, Start: "x", Dir: "/nowhere"})
 		if err := os.WriteFile(filepath.Join(full, fmt.Sprintf("%d-%d.json", 1<<22+i, i)), data, 0o600); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.Run("20 hosts elsewhere", func(b *testing.B) {
-		for b.Loop() {
-			if _, _, err := Ancestry(full); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+	b.Run("20 hosts elsewhere", walk(full, os.Getpid()))
+	b.Run("10 levels deeper", walk(full, deep(b, 10)))
+}
+
+// deep starts shells, each below the one before it, and returns the number of the last one.
+func deep(b *testing.B, levels int) (pid int) {
+	b.Helper()
+	script := filepath.Join(b.TempDir(), "deeper")
+	// A command behind the last one keeps a shell from becoming what it starts.
+	text := "if [ $1 -gt 1 ]; then sh \"$0\" $(($1-1)); else echo $$; read end; fi\n:\n"
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	c := exec.Command("sh", script, strconv.Itoa(levels))
+	in, err := c.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { in.Close(); c.Wait() })
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		b.Fatal(err)
+	}
+	return pid
 }
 
 // A pipe in the place of an entry is an error, and nobody waits for it.
