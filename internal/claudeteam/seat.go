@@ -249,16 +249,21 @@ func Bury(ctx context.Context, claude, root, teamName, name, again string) error
 	if damage != nil {
 		return errors.Join(err, damage)
 	}
-	entry := c.Member(name)
-	if entry == nil || s.sits.JoinedAt != 0 && entry.JoinedAt != s.sits.JoinedAt {
+	entry, byHand := c.Member(name), s.sits.JoinedAt != 0
+	switch {
+	case entry == nil && !byHand: // the lead let it go
+		return err
+	case entry == nil: // a lead that rewrites the roster may lose the entry; the lead must hear of it all the same
+		entry = &claudefs.Member{}
+	case byHand && entry.JoinedAt != s.sits.JoinedAt: // somebody else has the name by now
 		return err
 	}
 	words := fmt.Sprintf("%s was killed; nobody does its work now. What is sent to it waits for whoever goes on for it, with: %s", name, again)
-	if s.sits.JoinedAt != 0 {
+	if byHand {
 		words = fmt.Sprintf("%s was killed and is off the team; nobody does its work now. It comes back with: %s", name, again)
 	}
 	err = errors.Join(err, failed(ctx, t, c, name, entry.Color, words))
-	if s.sits.JoinedAt != 0 {
+	if byHand {
 		return errors.Join(err, t.Leave(ctx, name))
 	}
 	return errors.Join(err, t.SetActive(ctx, name, false))

@@ -183,6 +183,17 @@ func TestKilledAfterJoining(t *testing.T) {
 	}
 }
 
+// A lead that rewrites the roster may lose the entry of a member that joined by hand. It hears of its death all the same.
+func TestKilledOffTheRoster(t *testing.T) {
+	s := newStage(t)
+	victim := s.victim("joined", "joined")
+	if err := s.team.Leave(s.ctx, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	s.kill(victim)
+	s.missed()
+}
+
 // The key that one member was given tells the lead's messages for those who join by hand, as long as the same lead runs.
 func TestKeptKey(t *testing.T) {
 	s := newStage(t, "ann")
