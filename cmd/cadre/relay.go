@@ -45,7 +45,9 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 	f := &relayed{procs: procs, note: o.note, errs: errs}
 	options := sdkurl.Options{
 		Listen: o.sdkURL, Insecure: o.insecure, Procs: procs, Stderr: errs, Warn: o.note, Consumer: !o.pass, ConsumerToken: os.Getenv(consumerVariable), Token: os.Getenv(sdkurl.TokenVariable),
-		See:  func(line []byte) { f.to.Line(relaySource, bytes.TrimSuffix(line, []byte("\n")), feed.Place{}) },
+		See: func(line []byte) {
+			f.to.Line(relaySource, bytes.TrimSuffix(line, []byte("\n")), feed.Place{Event: f.relay.Last()})
+		},
 		Lost: func(reason string) { f.to.Gap(relaySource, reason) },
 	}
 	if o.exec != "" { // the shell reads the command as its user wrote it
@@ -76,6 +78,7 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 // Run implements [feed.Feed].
 func (f *relayed) Run(ctx context.Context, to feed.Listener) error {
 	f.to = to
+	f.relay.After(to.Place(relaySource).Event)
 	defer f.procs.Close(context.WithoutCancel(ctx))
 	exit, err := f.relay.Run(ctx)
 	f.errs.Close()

@@ -88,6 +88,7 @@ const (
 	introduceEntry = "introduce"
 	gapEntry       = "gap"
 	endEntry       = "end"
+	placeEntry     = "place" // where a source goes on behind a line that said nothing
 )
 
 // entry is one thing that an observer was shown. In the log it is a line with a checksum and this as JSON, and behind that the line that it is about; the checksum is
@@ -123,11 +124,14 @@ func (e *entry) show(o Observer) observe.Seen {
 	return observe.Seen{}
 }
 
-// add takes note of an entry. One that said nothing is only counted.
+// add takes note of an entry. A line that said nothing is only counted, unless it is part of what a source is known by when it comes back.
 func (k *Kept) add(e entry, said bool) error {
 	if !said {
 		k.skipped++
-		return nil
+		if e.Place.Event == "" {
+			return nil
+		}
+		e = entry{Kind: placeEntry, Source: e.Source, At: e.At, Place: e.Place}
 	}
 	e.Skipped, e.Size = k.skipped, len(e.line)
 	k.skipped = 0

@@ -167,7 +167,7 @@ func TestResultsThatCameMeanwhile(t *testing.T) {
 			now += c.away
 			show(nil, 0) // somebody looked in, and nothing was there
 			now += c.away
-			if got := show(after, observe.TTL); got != 1 {
+			if got := show(after, observe.CallTTL); got != 1 {
 				t.Errorf("%d tasks", got)
 			}
 		})
@@ -179,11 +179,70 @@ func TestResultsThatCameMeanwhile(t *testing.T) {
 		for line := range bytes.Lines(before) {
 			w.Line("lead", line, Place{})
 		}
-		now += observe.TTL + 1
+		now += observe.CallTTL + 1
 		if seen := w.Show("lead", after); len(seen.Records) > 0 || len(seen.Warnings) != 1 {
 			t.Errorf("%+v", seen)
 		}
 	})
+}
+
+// A stream that cannot be read again is known by its last event, after a kill too, and also where that event said nothing.
+func TestLastEventIsKept(t *testing.T) {
+	h := home.Home{Root: t.TempDir()}
+	lines := func(w *Watch, from, to int) {
+		for i := from; i < to; i++ {
+			w.Line("relay", fmt.Appendf(nil, `{"type":"stream_event","uuid":"e%d"}`, i), Place{Event: fmt.Sprint("e", i)})
+		}
+	}
+	w, leave := keeping(t, h, "fx")
+	begin(t, w, "fx")
+	lines(w, 0, 3)
+	w.Show("relay", []byte(`{"type":"assistant","session_id":"s","message":{"id":"m","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"fx"}}]}}`))
+	lines(w, 3, 7)
+	counted := int64(8)
+	for range 2 { // with nothing saved: it was killed
+		leave()
+		w, leave = keeping(t, h, "fx")
+		begin(t, w, "fx")
+		w.View(func(o Observer) {
+			if c := o.Counts(); c.Lines != counted || c.Pending != 1 {
+				t.Errorf("%+v", c)
+			}
+		})
+		if got := w.Place("relay").Event; got != "e6" {
+			t.Errorf("it goes on behind %q", got)
+		}
+	}
+	leave()
+}
+
+// A file whose last line is being written is read again from the beginning of that line: nothing of it is lost.
+func TestLineThatIsBeingWritten(t *testing.T) {
+	h := home.Home{Root: t.TempDir()}
+	path := filepath.Join(t.TempDir(), "grows.jsonl")
+	line := `{"type":"assistant","session_id":"s","message":{"id":"m","content":[{"type":"tool_use","id":"t1","name":"TeamCreate","input":{"team_name":"fx"}}]}}` + "\n" +
+		`{"type":"user","session_id":"s","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]},"tool_use_result":{"team_name":"fx","team_file_path":"/x","lead_agent_id":"l"}}` + "\n"
+	first := strings.Index(line, "\n") + 1
+	for _, there := range []int{first, first + 60, len(line) - 2, len(line) - 1, len(line)} {
+		if err := os.WriteFile(path, []byte(line[:there]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w, leave := keeping(t, h, "fx")
+		begin(t, w, "fx")
+		var warned []string
+		w.Look = func(_ Observer, seen observe.Seen) error {
+			warned = append(warned, seen.Warnings...)
+			return nil
+		}
+		if err := w.Run(t.Context(), &File{Path: path}); err != nil {
+			t.Fatal(err)
+		}
+		whole := there >= len(line)-1
+		if w.observer.Team() != nil != whole || whole && w.observer.Counts().Garbage+w.observer.Counts().Truncated != 2 || whole && len(warned) > 0 {
+			t.Errorf("with %d of %d bytes: %+v %q", there, len(line), w.observer.Counts(), warned)
+		}
+		leave()
+	}
 }
 
 // The name of an observed team is an agent's choice. It is never a path, and never too long for one.

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"hash/fnv"
 	"io"
@@ -11,11 +12,12 @@ import (
 	"cadre/internal/observe"
 )
 
-// Place is where a file goes on: behind a whole line, in the file that begins like the one that was read.
+// Place is where a source goes on: a file behind a whole line, if it begins like the one that was read, and a stream that cannot be read again behind an event.
 type Place struct {
 	Offset int64  `json:"offset,omitempty"`
 	Head   int64  `json:"head,omitempty"` // length in bytes of the beginning that is known
 	Hash   uint64 `json:"hash,omitempty"` // of it
+	Event  string `json:"event,omitempty"`
 }
 
 // longHead is how much of a file's beginning tells it from others: the first line of a transcript, and more than the same beginning of two.
@@ -102,10 +104,7 @@ func (t *tail) read(to Listener) error {
 
 // give gives a line that ends at t.at.
 func (t *tail) give(line []byte, to Listener) {
-	if t.missed != "" {
-		to.Gap(t.path, t.missed)
-		t.missed = ""
-	}
+	t.sayMissed(to)
 	if head := min(t.at, longHead); head > t.place.Head {
 		if hash, err := headOf(t.file, head); err == nil {
 			t.place.Head, t.place.Hash = head, hash
@@ -157,5 +156,21 @@ func (t *tail) follow(to Listener) error {
 	}
 }
 
-// end gives the last line, where the file ends without a line break.
-func (t *tail) end(to Listener) { t.lines.End(func(line []byte) { t.give(line, to) }) }
+func (t *tail) sayMissed(to Listener) {
+	if t.missed != "" {
+		to.Gap(t.path, t.missed)
+		t.missed = ""
+	}
+}
+
+// end gives the last line, where the file ends without a line break. One that is not whole may be being written: whoever reads on reads it again.
+func (t *tail) end(to Listener) {
+	t.lines.End(func(line []byte) {
+		if !json.Valid(line) {
+			t.sayMissed(to)
+			to.Line(t.path, line, t.place)
+			return
+		}
+		t.give(line, to)
+	})
+}

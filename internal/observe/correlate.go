@@ -14,7 +14,8 @@ type call struct {
 	Input    json.RawMessage `json:"input,omitempty"`
 	By       speaker         `json:"by"`
 	At       stamp           `json:"at"`
-	ModelMsg string          `json:"msg,omitempty"` // the model's message that it is a part of
+	ModelMsg string          `json:"msg,omitempty"`   // the model's message that it is a part of
+	Quiet    bool            `json:"quiet,omitempty"` // no supplement was made of it yet: it may be no team's
 	Source   string          `json:"source,omitempty"`
 	Came     team.Time       `json:"came"` // by the clock that was given, for the time to live
 }
@@ -27,14 +28,18 @@ type early struct {
 
 // correlation brings calls and results together by the id of the tool use, whichever comes first.
 type correlation struct {
-	ttl   team.Time
+	ttl   team.Time // of a result
 	calls map[string]*call
 	early map[string]*early
-	order []waiting // of both, the oldest first, with what is gone since
+	asked queue // the calls
+	told  queue // the results
 	done  seen
 
 	discarded, orphaned, duplicates int64
 }
+
+// queue is what waits, the oldest first, with what is gone since.
+type queue []waiting
 
 type waiting struct {
 	id   string
@@ -42,8 +47,10 @@ type waiting struct {
 }
 
 const (
-	// TTL is how long half of a call waits for the other, in milliseconds.
+	// TTL is how long a result waits for its call, in milliseconds: they are lines of one stream, whose order differs a little.
 	TTL = 30_000
+	// CallTTL is how long a call waits for its result, in milliseconds. A person who is asked for permission, or a hook, may hold it for hours.
+	CallTTL = 24 * 60 * 60 * 1000
 	// maxWaiting bounds the halves that wait; the oldest make room.
 	maxWaiting = 4096
 	// maxEarly bounds the text of a result whose call nobody has seen.
@@ -73,7 +80,7 @@ func (c *correlation) call(one *call, now team.Time) (*result, bool) {
 		c.duplicates++
 		one.Came = before.Came
 	} else {
-		c.wait(one.ID, now)
+		c.wait(&c.asked, one.ID, now)
 	}
 	c.calls[one.ID] = one
 	return nil, false
@@ -96,21 +103,25 @@ func (c *correlation) result(r *result, now team.Time) (*call, bool) {
 	case len(r.S)+len(r.R) > maxEarly:
 		c.orphaned++
 	default:
-		c.wait(r.ID, now)
+		c.wait(&c.told, r.ID, now)
 		c.early[r.ID] = &early{*r, now}
 	}
 	return nil, false
 }
 
-func (c *correlation) wait(id string, now team.Time) {
-	c.order = append(c.order, waiting{id, now})
-	if len(c.order) > 4*maxWaiting { // nearly all have found their other half, while time stood still: a file is read
-		c.order = slices.DeleteFunc(c.order, func(w waiting) bool { return !c.waits(w) && w.id != id })
+func (c *correlation) wait(in *queue, id string, now team.Time) {
+	if len(*in) >= 4*maxWaiting { // nearly all have found their other half, while time stood still: a file is read
+		*in = slices.DeleteFunc(*in, func(w waiting) bool { return !c.waits(w) })
 	}
-	for len(c.calls)+len(c.early) >= maxWaiting && len(c.order) > 0 {
-		c.drop(c.order[0])
-		c.order = c.order[1:]
+	for len(c.calls)+len(c.early) >= maxWaiting && len(c.asked)+len(c.told) > 0 {
+		oldest := &c.asked
+		if len(c.asked) == 0 || len(c.told) > 0 && c.told[0].came < c.asked[0].came {
+			oldest = &c.told
+		}
+		c.drop((*oldest)[0])
+		*oldest = (*oldest)[1:]
 	}
+	*in = append(*in, waiting{id, now})
 }
 
 // waits reports whether a half still waits.
@@ -136,24 +147,31 @@ func (c *correlation) drop(w waiting) bool {
 
 // resume has everything that waits wait from now on.
 func (c *correlation) resume(now team.Time) {
-	c.order = slices.DeleteFunc(c.order, func(w waiting) bool { return !c.waits(w) })
-	for i, w := range c.order {
-		if one := c.calls[w.id]; one != nil {
-			one.Came = now
-		} else {
-			c.early[w.id].Came = now
+	for _, q := range []*queue{&c.asked, &c.told} {
+		*q = slices.DeleteFunc(*q, func(w waiting) bool { return !c.waits(w) })
+		for i, w := range *q {
+			if one := c.calls[w.id]; one != nil {
+				one.Came = now
+			} else {
+				c.early[w.id].Came = now
+			}
+			(*q)[i].came = now
 		}
-		c.order[i].came = now
 	}
 }
 
 // expire gives up on what has waited for too long, and returns how many calls and results that were.
-func (c *correlation) expire(now team.Time) (n int) {
-	for len(c.order) > 0 && now-c.order[0].came > c.ttl {
-		if c.drop(c.order[0]) {
+func (c *correlation) expire(now team.Time) int {
+	return c.expired(&c.asked, now-CallTTL) + c.expired(&c.told, now-c.ttl)
+}
+
+// expired gives up on what came before that time.
+func (c *correlation) expired(q *queue, since team.Time) (n int) {
+	for len(*q) > 0 && (*q)[0].came < since {
+		if c.drop((*q)[0]) {
 			n++
 		}
-		c.order = c.order[1:]
+		*q = (*q)[1:]
 	}
 	return n
 }

@@ -16,6 +16,7 @@ type epoch struct {
 	Name        string           `json:"name,omitempty"` // by which its agents know it; "" while that is not known, because what it was read back from does not say
 	LeadSession string           `json:"leadSession,omitempty"`
 	LeadSource  string           `json:"leadSource,omitempty"`
+	Mate        string           `json:"mate,omitempty"` // session of the teammate who was heard first
 	Founded     stamp            `json:"founded"`
 	Created     team.Time        `json:"created,omitempty"` // as its config.json says, where that was read: a team that is made anew under the same name has another
 	Gone        map[string]stamp `json:"gone,omitempty"`    // teams that are not observed any more, and since when
@@ -58,6 +59,9 @@ func (o *Observer) joins(by speaker, at stamp, source string) bool {
 			return false
 		}
 		o.found(by.Team, "", "", at, "")
+	}
+	if o.epoch.Mate == "" {
+		o.epoch.Mate = by.Session
 	}
 	if p := o.roster.at(by.Member); p != nil && !p.Joined.V {
 		p.Joined.learn(true, at)

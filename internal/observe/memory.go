@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"cadre/internal/team"
 )
@@ -52,7 +53,7 @@ func (o *Observer) Save() ([]byte, error) {
 	if o.s != nil {
 		m.Seq, m.State = o.s.Seq(), team.AppendSnapshot(nil, o.s)
 	}
-	for _, w := range o.correlation.order {
+	for _, w := range slices.Concat(o.correlation.asked, o.correlation.told) {
 		if o.correlation.waits(w) {
 			m.Waiting = append(m.Waiting, w.id)
 		}
@@ -156,9 +157,9 @@ func (c *correlation) restore(m *memory) {
 	keep(c.early, m.Early)
 	for _, id := range m.Waiting {
 		if one := c.calls[id]; one != nil {
-			c.order = append(c.order, waiting{id, one.Came})
+			c.asked = append(c.asked, waiting{id, one.Came})
 		} else if r := c.early[id]; r != nil {
-			c.order = append(c.order, waiting{id, r.Came})
+			c.told = append(c.told, waiting{id, r.Came})
 		}
 	}
 	for at := 0; at < len(m.Done); at += 8 {

@@ -28,7 +28,7 @@ const (
 // Notice is one event for consumers. Of its fields those are set that belong to its type.
 type Notice struct {
 	Type      string      `json:"type"`
-	SessionID string      `json:"sessionId"` // of the lead, "" where it was not seen
+	SessionID string      `json:"sessionId"` // of the session that is observed: the lead's, where it was seen; "" where no line has said it
 	TeamName  string      `json:"teamName,omitempty"`
 	Member    *TeamMember `json:"-"`
 	Name      string      `json:"-"` // of the member, where only that belongs to it
@@ -38,6 +38,7 @@ type Notice struct {
 	Content   *string     `json:"content,omitempty"`
 	Summary   string      `json:"summary,omitempty"`
 	RequestID string      `json:"requestId,omitempty"`
+	Plan      *string     `json:"plan,omitempty"`
 	Approved  *bool       `json:"approved,omitempty"`
 	Reason    string      `json:"reason,omitempty"`
 }
@@ -58,13 +59,12 @@ func (n Notice) MarshalJSON() ([]byte, error) {
 	}{plain(n), member})
 }
 
-// NoticesOf are the events for consumers that a record is, s being the state after it. It needs no observer: a journal's records will do.
-func NoticesOf(s *team.State, r *team.Record) []Notice {
+// NoticesOf are the events for consumers that a record is, s being the state after it, and session the one that is observed.
+func NoticesOf(s *team.State, r *team.Record, session string) []Notice {
 	var all []Notice
 	t := s.Team()
-	lead, _ := s.Member(t.Lead)
 	add := func(n Notice) {
-		n.SessionID = lead.Session
+		n.SessionID = session
 		all = append(all, n)
 	}
 	member := func(kind, name, reason string) {
@@ -114,7 +114,7 @@ func NoticesOf(s *team.State, r *team.Record) []Notice {
 		case *team.ShutdownAnswered:
 			add(Notice{Type: ShutdownResponse, Name: e.Member, RequestID: e.Request, Approved: &e.Approved, Reason: e.Reason})
 		case *team.PlanSubmitted:
-			add(Notice{Type: PlanRequested, From: e.Member, RequestID: e.Request})
+			add(Notice{Type: PlanRequested, From: e.Member, RequestID: e.Request, Plan: &e.Plan})
 		case *team.PlanAnswered:
 			add(Notice{Type: PlanResolved, From: e.Member, RequestID: e.Request, Approved: &e.Approved, Reason: e.Feedback})
 		case *team.GapNoticed:

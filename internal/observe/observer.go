@@ -18,7 +18,7 @@ type Options struct {
 	Of string
 	// Name is what the team is called in its records, instead of by its own name; "" for that.
 	Name string
-	// TTL is how long a call waits for its result, and a result for its call, in milliseconds; 0 for [TTL].
+	// TTL is how long a result waits for its call, in milliseconds; 0 for [TTL]. A call waits for [CallTTL].
 	TTL team.Time
 	// MaxLine is the length in bytes from which a line is huge: it is counted and not decoded. 0 for [MaxLine].
 	MaxLine int
@@ -132,7 +132,7 @@ func (o *Observer) Line(name string, line []byte, now team.Time) Seen {
 	o.lines++
 	o.counts.Lines++
 	if n := o.correlation.expire(now); n > 0 {
-		o.warn("given up after %d s: %s", o.options.TTL/1000, halves(n))
+		o.warn("waited for too long: %s", halves(n))
 	}
 	line = bytes.Trim(bytes.TrimPrefix(line, byteOrderMark), "\r\n \t")
 	src := o.source(name)

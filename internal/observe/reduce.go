@@ -35,6 +35,9 @@ func (o *Observer) fact(f fact) {
 	case by.Member != "" && !o.joins(*by, f.Result.At, f.Call.Source):
 		return
 	}
+	if by.Agent != "" {
+		o.aloud(&f)
+	}
 	if o.s != nil && o.s.Remembers(f.Call.ID) { // it was journaled, and what was saved beside the journal is older
 		o.counts.Duplicates++
 		return
@@ -124,9 +127,16 @@ func (o *Observer) deleted(f *fact, out *outcome, inTeam bool) {
 
 func (o *Observer) spawned(f *fact, out *outcome) {
 	var in spawnInput
-	if lenient(json.Unmarshal(f.Call.Input, &in)) != nil || out.Status != spawned {
+	if lenient(json.Unmarshal(f.Call.Input, &in)) != nil {
+		return
+	}
+	if one := o.session(f.Call.By.Session); out.Status != spawned {
+		if in.Name != "" && !slices.Contains(one.Background, in.Name) && len(one.Background) < maxBackground {
+			one.Background = append(one.Background, in.Name)
+		}
 		return // a subagent
 	}
+	o.aloud(f)
 	name, of := first(out.Name, in.Name), first(out.TeamName, in.TeamName)
 	own := of != "" && of == implicit(f.Call.By.Session) && f.Call.By.Member == ""
 	switch {

@@ -26,7 +26,7 @@ func TestReview(t *testing.T) {
 		s.answer("x", obj{"task": obj{"id": "3", "subject": "A"}}, "")
 		s.want("fx/lead #3:pending")
 		s.use("late", "TaskCreate", obj{"subject": "B"})
-		s.now += TTL
+		s.now += CallTTL
 		if seen := s.answer("late", obj{"task": obj{"id": "4"}}, ""); len(seen.Warnings) == 0 {
 			t.Error("nobody is told of a call that was given up")
 		}

@@ -41,6 +41,18 @@ func (s *script) line(v obj) Seen {
 	return s.last
 }
 
+// resume reads the observer back from what it saves.
+func (s *script) resume() {
+	s.Helper()
+	saved, err := s.Save()
+	if err != nil {
+		s.Fatal(err)
+	}
+	if s.Observer, err = Restore(Options{}, saved, nil); err != nil {
+		s.Fatal(err)
+	}
+}
+
 // use is a line with one tool use; a new message of the model begins with it.
 func (s *script) use(id, tool string, input obj) Seen {
 	s.Helper()

@@ -64,7 +64,15 @@ func (o *Observer) commit(id, actor string, at stamp) {
 	o.events = nil
 	o.s.Apply(r)
 	o.out.Records = append(o.out.Records, r)
-	o.out.Notices = append(o.out.Notices, NoticesOf(o.s, r)...)
+	o.out.Notices = append(o.out.Notices, NoticesOf(o.s, r, o.observed())...)
+}
+
+// observed is the session that is observed: the lead's, else that of the teammate who was heard first; "" where no line has said it.
+func (o *Observer) observed() string {
+	if lead, _ := o.s.Member(o.lead()); lead.Session != unknownSession {
+		return first(lead.Session, o.epoch.Mate)
+	}
+	return o.epoch.Mate
 }
 
 // settleJoin adds a teammate, or says what is known anew of it. It returns how it is before anything of its status is said; nobody if it has not joined.

@@ -35,6 +35,8 @@ type session struct {
 	Dir    string   `json:"dir,omitempty"`    // where it works
 	Team   string   `json:"team,omitempty"`   // of the teammate whose session it is after all
 	Member string   `json:"member,omitempty"` //
+
+	Background []string `json:"background,omitempty"` // names of the agents that it has in the background, who are no teammates
 }
 
 // side is an in-process teammate, or a subagent, that writes a transcript of its own without its name. A teammate begins one for every prompt; they are a
@@ -68,9 +70,10 @@ func (f *fact) source() string {
 }
 
 const (
-	maxSessions = 256
-	maxSides    = 1024
-	maxHeld     = 4096 // facts of nameless sides, and of teammates of whose team nothing is known yet
+	maxSessions   = 256
+	maxBackground = 256
+	maxSides      = 1024
+	maxHeld       = 4096 // facts of nameless sides, and of teammates of whose team nothing is known yet
 )
 
 // speakerOf finds out who wrote a line.

@@ -158,10 +158,19 @@ func TestPhase56Integration(t *testing.T) {
 		s.spawn("bob")
 		s.want("fx/lead alice:active bob:active #1:completed>2 #2:pending(alice)<1")
 	})
-	t.Run("stale halves are given up after 30 s", func(t *testing.T) {
+	t.Run("a call that a person held for minutes is answered", func(t *testing.T) {
+		s := play(t)
+		s.createTeam("fx")
+		s.use("x", "TaskCreate", obj{"subject": "A"})
+		s.now += 20 * 60_000
+		s.line(obj{"type": "system", "subtype": "status"})
+		s.answer("x", obj{"task": obj{"id": "1", "subject": "A"}}, "")
+		s.want("fx/lead #1:pending")
+	})
+	t.Run("stale halves are given up", func(t *testing.T) {
 		s := play(t)
 		s.use("x", "TaskList", obj{})
-		s.now += TTL + 1
+		s.now += CallTTL + 1
 		seen := s.line(obj{"type": "system", "subtype": "status"})
 		if c := s.Counts(); c.Pending != 0 || c.Discarded != 1 || len(seen.Warnings) != 1 {
 			t.Errorf("%+v %v", c, seen.Warnings)

@@ -168,17 +168,23 @@ func TestPhase53Correlation(t *testing.T) {
 	})
 	t.Run("what waits too long is given up", func(t *testing.T) {
 		c := newCorrelation(TTL)
-		c.call(newCall("a"), 0)
-		c.result(&result{ID: "b"}, 1)
-		c.call(newCall("c"), 20_000)
+		c.result(&result{ID: "a"}, 0)
+		c.result(&result{ID: "b"}, 20_000)
 		if n := c.expire(30_000); n != 0 {
 			t.Errorf("%d after exactly 30 s", n)
 		}
-		if n := c.expire(30_002); n != 2 || c.discarded != 1 || c.orphaned != 1 || len(c.calls) != 1 {
-			t.Errorf("%d given up: %d calls, %d results", n, c.discarded, c.orphaned)
+		if n := c.expire(30_001); n != 1 || c.orphaned != 1 || len(c.early) != 1 {
+			t.Errorf("%d given up: %d results", n, c.orphaned)
 		}
-		if _, ok := c.result(&result{ID: "a"}, 30_003); ok {
-			t.Error("a call that was given up is answered")
+		if _, ok := c.call(newCall("a"), 30_002); ok {
+			t.Error("a result that was given up is taken")
+		}
+		c.call(newCall("c"), 40_000)
+		if got, ok := c.result(&result{ID: "c"}, 40_000+CallTTL-1); !ok || got.ID != "c" {
+			t.Error("a call that a person or a hook held for a day is not answered")
+		}
+		if n := c.expire(CallTTL + 30_003); n != 2 || c.discarded != 1 || c.orphaned != 2 || len(c.calls) != 0 {
+			t.Errorf("%d given up: %d calls", n, c.discarded)
 		}
 	})
 	t.Run("an error result ends the call and changes nothing", func(t *testing.T) {
@@ -206,7 +212,7 @@ func TestPhase53Correlation(t *testing.T) {
 		c := newCorrelation(TTL)
 		c.call(newCall("a"), 0)
 		c.call(newCall("a"), 20_000)
-		if n := c.expire(30_001); n != 1 || len(c.calls) != 0 {
+		if n := c.expire(CallTTL + 1); n != 1 || len(c.calls) != 0 {
 			t.Errorf("%d given up, %d wait", n, len(c.calls))
 		}
 	})
@@ -243,8 +249,8 @@ func TestPhase53Correlation(t *testing.T) {
 				t.Fatal("its call is gone")
 			}
 		}
-		if len(c.order) > 4*maxWaiting {
-			t.Errorf("%d pairs are remembered in their order", len(c.order))
+		if n := len(c.asked) + len(c.told); n > 5*maxWaiting {
+			t.Errorf("%d pairs are remembered in their order", n)
 		}
 		c.result(&result{ID: "big", R: strings.Repeat("x", maxEarly+1)}, 0)
 		if c.early["big"] != nil {

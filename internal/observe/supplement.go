@@ -36,15 +36,16 @@ func IsTeamStateChange(kind string) bool { return Category(kind) == StateChange 
 // replacement stands for what is no character: the original may be no valid UTF-8, and what is said beside it is.
 var replacement = []byte("\uFFFD")
 
-// supplement adds the message for a call, or for a result.
-func (o *Observer) supplement(toolName, id string, input json.RawMessage, r *result) {
-	category := tools[toolName].category
+// supplement adds the message for a call, or for its result.
+func (o *Observer) supplement(c *call, r *result) {
+	category := tools[c.Tool].category
 	if category == "" {
 		return
 	}
-	o.out.TeamToolUse = true
-	s := Supplement{category, "system", SupplementMetadata{TeamToolUseID: id, ToolName: toolName, Input: bytes.ToValidUTF8(input, replacement)}}
-	if r != nil {
+	s := Supplement{category, "system", SupplementMetadata{TeamToolUseID: c.ID, ToolName: c.Tool}}
+	if r == nil {
+		s.Metadata.Input = bytes.ToValidUTF8(c.Input, replacement)
+	} else {
 		s.Metadata.IsError = r.IsError
 		if s.Metadata.Result = bytes.ToValidUTF8(r.S, replacement); r.S == nil {
 			s.Metadata.Result, _ = json.Marshal(r.R)

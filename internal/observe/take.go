@@ -62,6 +62,9 @@ func (o *Observer) again() {
 func (o *Observer) use(name string, src *source, m *message, u use, by speaker, at stamp, now team.Time) {
 	root := by.Member == "" && by.Agent == ""
 	is, why := recognise(u, !root || o.here() || o.creates(by.Session))
+	if is && u.Name == "SendMessage" && o.inBackground(u, by) {
+		is = false
+	}
 	if !is {
 		o.none(hash(u.ID))
 		if why != "" {
@@ -74,14 +77,63 @@ func (o *Observer) use(name string, src *source, m *message, u use, by speaker, 
 		}
 		return
 	}
-	o.supplement(u.Name, u.ID, u.Input, nil)
 	if u.Name == "TaskUpdate" && !o.correlation.knows(u.ID) {
 		o.begins(src, u, by, at)
 	}
 	c := &call{ID: u.ID, Tool: u.Name, Input: u.Input, By: by, At: at, ModelMsg: first(m.ModelMessage, m.UUID), Source: name}
+	if c.Quiet = o.doubtful(u, by); !c.Quiet {
+		o.flagged(func() { o.supplement(c, nil) })
+	}
 	if r, ok := o.correlation.call(c, now); ok {
-		o.supplement(c.Tool, c.ID, nil, r)
+		o.answered(c, r)
+	}
+}
+
+// inBackground reports whether a message is for an agent that its session has in the background, and that is no teammate.
+func (o *Observer) inBackground(u use, by speaker) bool {
+	var in sendInput
+	if one := o.sessions[by.Session]; one == nil || len(one.Background) == 0 || lenient(json.Unmarshal(u.Input, &in)) != nil {
+		return false
+	}
+	return slices.Contains(o.sessions[by.Session].Background, in.to()) && !o.roster.isMember(in.to())
+}
+
+// doubtful reports whether a call may be no team's after all: that of an agent of whom it is not known whether it is a teammate, and one that begins an agent
+// where there is no team. Its result, or a name, will tell.
+func (o *Observer) doubtful(u use, by speaker) bool {
+	switch {
+	case by.Agent != "" && by.Member == "":
+		return true
+	case u.Name == "Agent" && !o.here():
+		var in spawnInput
+		return lenient(json.Unmarshal(u.Input, &in)) != nil || in.TeamName == ""
+	}
+	return false
+}
+
+// answered takes a call and its result.
+func (o *Observer) answered(c *call, r *result) {
+	o.flagged(func() {
+		if !c.Quiet {
+			o.supplement(c, r)
+		}
 		o.fact(fact{Call: *c, Result: *r})
+	})
+}
+
+// flagged sets the flag of the line if supplement makes a supplement of it.
+func (o *Observer) flagged(supplement func()) {
+	n := len(o.out.Supplements)
+	supplement()
+	o.out.TeamToolUse = o.out.TeamToolUse || len(o.out.Supplements) > n
+}
+
+// aloud makes the supplements of a call of which it is known only now that it is a team's.
+func (o *Observer) aloud(f *fact) {
+	if f.Call.Quiet {
+		f.Call.Quiet = false
+		o.supplement(&f.Call, nil)
+		o.supplement(&f.Call, &f.Result)
 	}
 }
 
@@ -127,8 +179,7 @@ func (o *Observer) result(r *result, at stamp, now team.Time) {
 	if !ok {
 		return
 	}
-	o.supplement(c.Tool, c.ID, nil, r)
-	o.fact(fact{Call: *c, Result: *r})
+	o.answered(c, r)
 }
 
 // fire says idle of the members that completed a task and took no other, now that the message after it has ended: another has begun, or the turn is over ("").

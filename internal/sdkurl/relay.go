@@ -244,6 +244,12 @@ func (r *Relay) handler(life context.Context) http.Handler {
 	return mux
 }
 
+// After says which event of the program was the last that came to a relay before this one, so that nothing behind it is missed in vain. It is called before Run.
+func (r *Relay) After(event string) { r.last = event }
+
+// Last is the id of the last event that came; "" for none. It is called from See.
+func (r *Relay) Last() string { return r.last }
+
 // connected looks whether anything was lost since the connection before.
 func (r *Relay) connected(req *http.Request) {
 	r.first.Do(func() { close(r.there) })

@@ -40,7 +40,7 @@ type scene struct {
 }
 
 // play runs a relay whose consumer speaks lines, unless the options say otherwise.
-func play(t testing.TB, o Options) *scene {
+func play(t testing.TB, o Options, after ...string) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	s := &scene{t: t, ctx: ctx, done: make(chan struct{})}
@@ -79,6 +79,9 @@ func play(t testing.TB, o Options) *scene {
 	var err error
 	if s.r, err = Listen(o); err != nil {
 		t.Fatal(err)
+	}
+	for _, event := range after {
+		s.r.After(event)
 	}
 	run, stop := context.WithCancel(ctx)
 	s.stop = stop
@@ -227,8 +230,8 @@ func TestNextRelay(t *testing.T) {
 	before.stop()
 	before.end()
 	address := before.r.URL()
-	for _, c := range []struct{ last, lost string }{{"", ""}, {"e2", `up to event "e2" before it connected here`}} {
-		next := play(t, Options{Token: "token-of-program", Listen: before.r.listener.Addr().String()})
+	for _, c := range []struct{ after, last, lost string }{{"", "", ""}, {"", "e2", `up to event "e2" before it connected here`}, {"e1", "e1", ""}, {"e1", "e2", `and what came here ends with "e1"`}} {
+		next := play(t, Options{Token: "token-of-program", Listen: before.r.listener.Addr().String()}, c.after)
 		p, _, err := next.dial(address, "token-of-program", c.last, websocket.DialOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -288,7 +288,7 @@ func (o *Observer) commit(now team.Time, seen *observe.Seen) {
 	o.events = nil
 	o.s.Apply(r)
 	seen.Records = append(seen.Records, r)
-	seen.Notices = append(seen.Notices, observe.NoticesOf(o.s, r)...)
+	seen.Notices = append(seen.Notices, observe.NoticesOf(o.s, r, o.member().Session)...)
 }
 
 // telling are the parts of a tool's input that say most of it, the first that is there.
