@@ -12,6 +12,8 @@ var commands = []Row{
 	{Name: "completion zsh", Rule: Anyone},
 	{Name: "__complete", Rule: Anyone},
 	{Name: "version", Rule: Anyone},
+	{Name: "schema", Rule: Anyone}, // the help
+	{Name: "schema observe", Rule: Anyone},
 	{Name: "doctor", Rule: Anyone}, // it tells what is installed, and every session can find that out
 
 	{Name: "run", Rule: User, Because: "it creates teams and runs sessions outside of the permissions of any agent"},

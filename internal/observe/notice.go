@@ -37,7 +37,7 @@ type Notice struct {
 	To        string      `json:"to,omitempty"` // "" for a broadcast
 	Content   *string     `json:"content,omitempty"`
 	Summary   string      `json:"summary,omitempty"`
-	RequestID string      `json:"requestId,omitempty"`
+	RequestID string      `json:"-"` // also "", where the agent gave none
 	Plan      *string     `json:"plan,omitempty"`
 	Approved  *bool       `json:"approved,omitempty"`
 	Reason    string      `json:"reason,omitempty"`
@@ -47,6 +47,11 @@ type Notice struct {
 func (n Notice) MarshalJSON() ([]byte, error) {
 	type plain Notice
 	var member any
+	var request *string
+	switch n.Type {
+	case ShutdownRequested, ShutdownResponse, PlanRequested, PlanResolved:
+		request = &n.RequestID
+	}
 	switch {
 	case n.Member != nil:
 		member = n.Member
@@ -55,8 +60,9 @@ func (n Notice) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(struct {
 		plain
-		Member any `json:"member,omitempty"`
-	}{plain(n), member})
+		Member    any     `json:"member,omitempty"`
+		RequestID *string `json:"requestId,omitempty"`
+	}{plain(n), member, request})
 }
 
 // NoticesOf are the events for consumers that a record is, s being the state after it, and session the one that is observed.

@@ -181,8 +181,12 @@ func TestReview(t *testing.T) {
 		}
 	})
 	t.Run("M3 type guards", func(t *testing.T) {
-		if !IsTeamMessage(string(Message)) || !IsTeamTaskUpdate(string(TaskUpdate)) || !IsTeamStateChange(string(StateChange)) {
-			t.Error("a category is none of its own")
+		s := play(t)
+		for tool, is := range map[string]func([]byte) bool{"TeamCreate": IsTeamStateChange, "TaskList": IsTeamTaskUpdate, "SendMessage": IsTeamMessage} {
+			seen := s.do(tool, obj{"team_name": "fx", "to": "x", "message": "m"}, obj{"success": true})
+			if data, _ := json.Marshal(seen.Supplements[0]); !is(data) {
+				t.Errorf("%s", data)
+			}
 		}
 	})
 	t.Run("M4 an old state that has only agents", func(t *testing.T) {

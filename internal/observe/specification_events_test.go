@@ -229,8 +229,8 @@ func TestPhase57Events(t *testing.T) {
 			`{"type":"team:task:claimed",` + session + `,` + task(`"status":"in_progress","owner":"alice",`) + `}`,
 			`{"type":"team:message:received",` + session + `,"from":"team-lead","to":"alice","content":"hi","summary":"s"}`,
 			`{"type":"team:message:received",` + session + `,"from":"team-lead","content":"all","summary":"b"}`,
-			`{"type":"team:plan:resolved",` + session + `,"from":"alice","requestId":"p1","approved":false,"reason":"more tests"}`,
-			`{"type":"team:shutdown:response",` + session + `,"requestId":"shutdown-1@alice","approved":false,"reason":"busy","member":"alice"}`,
+			`{"type":"team:plan:resolved",` + session + `,"from":"alice","approved":false,"reason":"more tests","requestId":"p1"}`,
+			`{"type":"team:shutdown:response",` + session + `,"approved":false,"reason":"busy","member":"alice","requestId":"shutdown-1@alice"}`,
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("the events are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -14,7 +14,8 @@ func TestPhase51Types(t *testing.T) {
 	t.Run("type guards of the new message types", func(t *testing.T) {
 		for kind, want := range map[string][3]bool{"team_message": {true, false, false}, "team_task_update": {false, true, false},
 			"team_state_change": {false, false, true}, "assistant": {}, "": {}} {
-			if got := [3]bool{IsTeamMessage(kind), IsTeamTaskUpdate(kind), IsTeamStateChange(kind)}; got != want {
+			data := []byte(`{"type":"` + kind + `","role":"system","metadata":{"teamToolUseId":"toolu_1","toolName":"Any"}}`)
+			if got := [3]bool{IsTeamMessage(data), IsTeamTaskUpdate(data), IsTeamStateChange(data)}; got != want {
 				t.Errorf("%q: %v", kind, got)
 			}
 		}
@@ -32,6 +33,9 @@ func TestPhase51Types(t *testing.T) {
 			`{"name":"t","role":"lead","members":[{"name":"x","status":"asleep"}],"tasks":[]}`: {},
 			`{"name":"t","role":"lead","members":[],"tasks":[{"id":"x","status":"pending"}]}`:  {},
 			`{"id":"1","status":"done","blockedBy":[],"blocks":[]}`:                            {},
+			`{"id":"1","status":"pending","blockedBy":[],"blocks":[]}`:                         {},
+			`{"name":"alice","agentId":"a","agentType":null,"status":"idle"}`:                  {},
+			`{"NAME":"alice","agentId":"a","agentType":"t","status":"idle"}`:                   {},
 			`null`: {}, `[]`: {}, `"x"`: {}, `{`: {}, ``: {},
 		} {
 			if got := [3]bool{IsTeamMember([]byte(data)), IsTeamTask([]byte(data)), IsTeamState([]byte(data))}; got != want {

@@ -24,15 +24,6 @@ type SupplementMetadata struct {
 // FlagKey is the key under which the original message's metadata say that it has supplements.
 const FlagKey = "isTeamToolUse"
 
-// IsTeamMessage reports whether a message of that type is about a message between members.
-func IsTeamMessage(kind string) bool { return Category(kind) == Message }
-
-// IsTeamTaskUpdate reports whether a message of that type is about a task.
-func IsTeamTaskUpdate(kind string) bool { return Category(kind) == TaskUpdate }
-
-// IsTeamStateChange reports whether a message of that type is about the team itself or who is in it.
-func IsTeamStateChange(kind string) bool { return Category(kind) == StateChange }
-
 // replacement stands for what is no character: the original may be no valid UTF-8, and what is said beside it is.
 var replacement = []byte("\uFFFD")
 

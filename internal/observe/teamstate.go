@@ -101,25 +101,7 @@ func taskOf(s *team.State, t *team.Task) TeamTask {
 		BlockedBy: there(t.BlockedBy), Blocks: there(t.Blocks)}
 }
 
-// IsTeamState reports whether data is a TeamState in JSON, with everything that it has to have.
-func IsTeamState(data []byte) bool {
-	_, err := ReadTeamState(data)
-	return err == nil
-}
-
-// IsTeamMember reports whether data is a TeamMember in JSON.
-func IsTeamMember(data []byte) bool {
-	var m TeamMember
-	return json.Unmarshal(data, &m) == nil && m.valid() == nil
-}
-
-// IsTeamTask reports whether data is a TeamTask in JSON.
-func IsTeamTask(data []byte) bool {
-	var t TeamTask
-	return json.Unmarshal(data, &t) == nil && t.valid() == nil
-}
-
-// ReadTeamState reads a TeamState that was persisted.
+// ReadTeamState reads a TeamState that was persisted, also by a version that knew less of it.
 func ReadTeamState(data []byte) (*TeamState, error) {
 	var t TeamState
 	if err := json.Unmarshal(data, &t); err != nil {

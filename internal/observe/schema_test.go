@@ -1,0 +1,254 @@
+package observe
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"cadre/internal/team"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// schemas are validators of the published schema's definitions, closed: a field that the contract does not have fails too.
+type schemas struct {
+	t      testing.TB
+	closed anyMap
+	of     map[string]*jsonschema.Resolved
+}
+
+func published(t testing.TB) *schemas {
+	t.Helper()
+	s := &schemas{t: t, of: map[string]*jsonschema.Resolved{}}
+	if err := json.Unmarshal([]byte(Schema), &s.closed); err != nil {
+		t.Fatal(err)
+	}
+	for _, def := range s.closed["$defs"].(anyMap) {
+		if def := def.(anyMap); def["properties"] != nil {
+			def["additionalProperties"] = false
+		}
+	}
+	return s
+}
+
+// validate holds a value against a definition; "" for that of a line.
+func (s *schemas) validate(name string, v any) error {
+	s.t.Helper()
+	if s.of[name] == nil {
+		doc := maps.Clone(s.closed)
+		if name != "" {
+			delete(doc, "oneOf")
+			doc["$ref"] = "#/$defs/" + name
+		}
+		data, err := json.Marshal(doc)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var one jsonschema.Schema
+		if err := json.Unmarshal(data, &one); err != nil {
+			s.t.Fatal(err)
+		}
+		if s.of[name], err = one.Resolve(nil); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return s.of[name].Validate(v)
+}
+
+// told are all lines that a consumer is told of a recording, and the session after each line of it.
+func told(t testing.TB, name string, each func(line []byte), session func(Session)) {
+	t.Helper()
+	o := New(Options{})
+	say := func(v any) {
+		line, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		each(line)
+	}
+	live, first := NewLive(o)
+	say(first)
+	n := 0
+	for _, in := range recordings[name] {
+		for _, line := range recorded(t, in.file) {
+			n++
+			seen := o.Line(in.source, line, epochMillis+team.Time(n))
+			for _, s := range seen.Supplements {
+				say(s)
+			}
+			for _, n := range seen.Notices {
+				say(n)
+			}
+			if patch := live.Next(o, seen.Records); patch != nil {
+				say(StateLine{Type: SessionPatch, Patch: patch})
+			}
+			session(SessionOf(o))
+		}
+	}
+}
+
+// TestSchema holds every line that consumers are told of every recording, and the session at every line, against the published schema; and the guards against
+// both, with everything that can be wrong with a value.
+func TestSchema(t *testing.T) {
+	s := published(t)
+	kinds := map[string]int{}
+	samples := map[string]any{} // a line of each type, and more
+	for _, name := range slices.Sorted(maps.Keys(recordings)) {
+		told(t, name, func(line []byte) {
+			var v anyMap
+			if err := json.Unmarshal(line, &v); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.validate("", v); err != nil {
+				t.Errorf("%s: %s: %v", name, line, err)
+			}
+			kind := fmt.Sprint(v["type"])
+			if kinds[kind]++; samples[kind] == nil || len(v) > len(samples[kind].(anyMap)) {
+				samples[kind] = v
+			}
+		}, func(session Session) {
+			v := generic(t, session)
+			if err := s.validate("Session", v); err != nil {
+				t.Errorf("%s: %+v: %v", name, session, err)
+			}
+			if session.Team != nil && len(session.Team.Members) > 0 && len(session.Team.Tasks) > 0 {
+				samples["Session"] = v
+			}
+		})
+	}
+	t.Log(kinds)
+
+	// What no recording has, each as an observer makes it.
+	approved, text := true, "text"
+	for _, n := range []Notice{{Type: Gap, From: "lead", Reason: "a line was cut off"}, {Type: MemberFailed, Member: &TeamMember{"a", "a@t", "worker", shutdown, "m", "c"}, Reason: "out of memory"},
+		{Type: PlanRequested, From: "a", Plan: &text}, {Type: ShutdownResponse, Name: "a", Approved: &approved, Reason: "done"}, {Type: MemberIdle, Member: &TeamMember{"a", "a@t", "worker", idle, "", ""}}} {
+		if kinds[n.Type] == 0 {
+			kinds[n.Type]++
+			samples[n.Type] = generic(t, n)
+		}
+		if err := s.validate("", generic(t, n)); err != nil {
+			t.Errorf("%+v: %v", n, err)
+		}
+	}
+	for _, kind := range []string{Created, Deleted, MemberJoined, MemberIdle, MemberShutdown, MemberFailed, TaskCreated, TaskClaimed, TaskCompleted, MessageReceived,
+		ShutdownRequested, ShutdownResponse, PlanRequested, PlanResolved, Gap, string(StateChange), string(TaskUpdate), string(Message), SessionUpdate, SessionPatch} {
+		if kinds[kind] == 0 {
+			t.Errorf("there is no %s", kind)
+		}
+		if !strings.Contains(Schema, `"const": "`+kind+`"`) {
+			t.Errorf("%s is not in the schema", kind)
+		}
+		delete(kinds, kind)
+	}
+	if len(kinds) > 0 {
+		t.Errorf("more is said than is listed here: %v", kinds)
+	}
+
+	session := samples["Session"].(anyMap)
+	state := session["team"].(anyMap)
+	guards := []struct {
+		definition string
+		guard      func([]byte) bool
+		samples    []any
+	}{
+		{"Session", IsSession, []any{session}},
+		{"TeamState", IsTeamState, []any{state}},
+		{"TeamMember", IsTeamMember, state["members"].([]any)},
+		{"TeamTask", IsTeamTask, state["tasks"].([]any)},
+		{"TeamMessage", IsTeamMessage, []any{samples[string(Message)]}},
+		{"TeamTaskUpdate", IsTeamTaskUpdate, []any{samples[string(TaskUpdate)]}},
+		{"TeamStateChange", IsTeamStateChange, []any{samples[string(StateChange)]}},
+		{"Event", IsTeamEvent, slices.Collect(func(yield func(any) bool) {
+			for _, kind := range slices.Sorted(maps.Keys(samples)) {
+				if strings.HasPrefix(kind, "team:") && !yield(samples[kind]) {
+					return
+				}
+			}
+		})},
+	}
+	open := published(t)
+	for _, def := range open.closed["$defs"].(anyMap) {
+		delete(def.(anyMap), "additionalProperties")
+	}
+	for _, g := range guards {
+		if len(g.samples) == 0 {
+			t.Errorf("there is no %s", g.definition)
+		}
+		wrong := 0
+		for _, sample := range g.samples {
+			for v := range mutations(sample) {
+				data, err := json.Marshal(v)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var again any
+				if err := json.Unmarshal(data, &again); err != nil {
+					t.Fatal(err)
+				}
+				is, err := g.guard(data), open.validate(g.definition, again)
+				if is != (err == nil) {
+					t.Errorf("%s: the guard says %t of %s: %v", g.definition, is, data, err)
+				}
+				if !is {
+					wrong++
+				}
+			}
+			if data, _ := json.Marshal(sample); !g.guard(data) || g.guard(append([]byte("["), append(data, ']')...)) || g.guard(bytes.TrimSuffix(data, []byte("}"))) {
+				t.Errorf("%s: %s", g.definition, data)
+			}
+		}
+		if wrong < 20 {
+			t.Errorf("%s: only %d wrong ones", g.definition, wrong)
+		}
+	}
+}
+
+// mutations are values that differ from v in one place.
+func mutations(v any) func(yield func(any) bool) {
+	others := []any{nil, "", "x", "0", "12", true, false, 1.5, []any{}, []any{nil}, anyMap{}}
+	return func(yield func(any) bool) {
+		for _, other := range others {
+			if !yield(other) {
+				return
+			}
+		}
+		switch v := v.(type) {
+		case anyMap:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				less := maps.Clone(v)
+				delete(less, key)
+				renamed := maps.Clone(less)
+				renamed[strings.ToUpper(key)] = v[key]
+				if !yield(less) || !yield(renamed) {
+					return
+				}
+				for one := range mutations(v[key]) {
+					changed := maps.Clone(v)
+					changed[key] = one
+					if !yield(changed) {
+						return
+					}
+				}
+			}
+			more := maps.Clone(v)
+			more["more"] = 1.0
+			if !yield(more) {
+				return
+			}
+		case []any:
+			for i := range v {
+				for one := range mutations(v[i]) {
+					changed := slices.Clone(v)
+					changed[i] = one
+					if !yield(changed) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
