@@ -91,7 +91,7 @@ func (a *app) sendCommand() *cobra.Command {
 
 func mailFlags(c *cobra.Command, intent, priority *string) {
 	c.Flags().StringVar(intent, "intent", "", "info, question, challenge or resolution")
-	c.Flags().StringVar(priority, "priority", "normal", "normal or urgent")
+	c.Flags().StringVar(priority, "priority", "normal", "normal, or urgent: interrupts what the member is doing")
 }
 
 func (a *app) broadcastCommand() *cobra.Command {

@@ -273,7 +273,13 @@ func (s *seat) deliverMail(ctx context.Context, session agent.Session, id string
 		s.asked()
 	}
 	s.hand(ctx, session, agent.Prompt{ID: id, Text: letter.Batch(s.teamID, s.member, mail), Mail: mail,
-		Urgent: slices.ContainsFunc(mail, func(m team.Message) bool { return m.Priority == "urgent" })}, w.Kind)
+		Urgent: slices.ContainsFunc(mail, interrupts)}, w.Kind)
+}
+
+// interrupts reports whether a message ends what the session is doing. Only what a person calls urgent does. What agents call urgent,
+// and the requests of the team, wait for the next tool boundary: they come often, and each would cost the work of a turn.
+func interrupts(m team.Message) bool {
+	return m.Priority == "urgent" && m.From == team.User && (m.Type == team.TypeMessage || m.Type == team.TypeBroadcast)
 }
 
 func asksReport(m team.Message) bool { return m.Type == team.TypeSystem && m.Ref == team.ReportRef }

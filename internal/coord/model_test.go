@@ -189,7 +189,7 @@ func TestReceipts(t *testing.T) {
 	s.untilStatus("ann", team.Idle)
 	s.do("lead", &team.SendMessage{To: "ann", Body: "one"})
 	first := ann.peek(t)
-	s.do("lead", &team.SendMessage{To: "ann", Body: "two", Priority: "urgent"})
+	s.do(team.User, &team.SendMessage{To: "ann", Body: "two", Priority: "urgent"})
 	second := ann.peek(t)
 	if strings.Contains(second.Text, "one") || !second.Urgent || first.Urgent {
 		t.Errorf("after\n%s\nit was given\n%s", first.Text, second.Text)

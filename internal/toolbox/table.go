@@ -70,7 +70,7 @@ func init() {
 			about: "Take a task to work on it: the one with taskId, or with next the one that the list has for you. Returns the task whole. One member gets a task; " +
 				"who comes too late is told so. Claim before you work, and finish with TaskUpdate."},
 		{name: "SendMessage", input: reflect.TypeFor[sendMessage](), call: run((*call).sendMessage),
-			about: "Send a message to one member. It arrives while the member works, and an urgent one interrupts. Your plain text is seen by nobody on the team: " +
+			about: "Send a message to one member. It arrives while the member works, at its next step. Your plain text is seen by nobody on the team: " +
 				"use this to say, ask or report something. Do not send what the task list says already."},
 		{name: "Broadcast", input: reflect.TypeFor[broadcast](), call: run((*call).broadcast),
 			about: "Send one message to everybody else on the team. It costs each of them attention: prefer SendMessage."},
@@ -153,13 +153,13 @@ type (
 		Message message `json:"message" also:"content body text" jsonschema:"what you want to say, complete in itself: the member does not see your session"`
 		Summary text    `json:"summary,omitempty" also:"subject title" jsonschema:"a heading of a few words, sent as the first line"`
 		Intent  intent  `json:"intent,omitempty" also:"kind type" jsonschema:"what the message is meant as"`
-		Urgent  flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true interrupts the member's work: only when it would go wrong otherwise"`
+		Urgent  flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true marks it as urgent; it interrupts nobody"`
 	}
 	broadcast struct {
 		Message message `json:"message" also:"content body text" jsonschema:"what you want to say, complete in itself"`
 		Summary text    `json:"summary,omitempty" also:"subject title" jsonschema:"a heading of a few words, sent as the first line"`
 		Intent  intent  `json:"intent,omitempty" also:"kind type" jsonschema:"what the message is meant as"`
-		Urgent  flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true interrupts everybody's work"`
+		Urgent  flag    `json:"urgent,omitempty" also:"priority" jsonschema:"true marks it as urgent; it interrupts nobody"`
 	}
 	spawn struct {
 		Name         text `json:"name" also:"member teammate" jsonschema:"a short name that nobody on the team has: letters, digits, _ and -"`
