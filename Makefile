@@ -40,7 +40,7 @@ race:
 # What makes text harmless, and every decoder of what agents write, a minute together: make fuzz FUZZ=10m for each.
 FUZZ ?= 4s
 fuzz:
-	.ci/fuzz $(FUZZ) sanitize hook observe feed claudefs/native agent/claude agent/codex agent/acp agent/headless
+	.ci/fuzz $(FUZZ) sanitize hook readonly observe feed claudefs/native agent/claude agent/codex agent/acp agent/headless
 
 short:
 	$(GO) test -short ./...

@@ -1,0 +1,180 @@
+package readonly
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// vocabulary is what the fuzzer makes commands of: what is accepted, and what must not be.
+var vocabulary = []string{"ls", "cat", "head", "tail", "wc", "grep", "rg", "find", "sed", "sort", "uniq", "cut", "tr", "stat", "file", "tree", "nl", "echo", "pwd", "cd", "git", "touch", "canary", "xargs",
+	"a.txt", "b.go", "sub", "sub/c.txt", "link", "folder", "folder/hidden.txt", "sub/up", "inner", "..", "../outside/hidden.txt", "../outside", ".", "/", "*", "*.go", "sub/*", "f*", "*/", "*/hidden.txt",
+	"~", "-", "--", "|", "&&", "||", ";", "&", "\n", ">", ">>", "<", "2>&1", "2>/dev/null", ">/dev/null", "/dev/null", "(", ")", "{", "}", "$(canary)", "`canary`", "$HOME", "'", "\"", "\\", "!", "#",
+	"-a", "-l", "-R", "-r", "-L", "-H", "-n", "-i", "-e", "-f", "-o", "-c", "-p", "-u", "-z", "-d", "-s", "-w", "-S", "-O", "-C", "-T", "-v", "-rn", "-n1", "-5", "1", "2", "x", "out", "one", "p", "'p'", "'1,2p'",
+	"'w out'", "'1w out'", "'e canary'", "'s/o/p/'", "'s/o/canary/e'", "'s/o/0/w out'", "'r ../outside/hidden.txt'", "'p;p'", "'/[/]/w out;/p'", "-name", "'*.txt'", "-type", "-exec", "-execdir",
+	"-delete", "-fprint", "-fls", "-ok", "-newer", "-follow", "-maxdepth", "-print", "canary {} ;", "'{}'", "';'", "+", "--pre", "--pre=canary", "--files", "--follow", "--hidden", "--output=out", "--output",
+	"--compress-program=canary", "--files0-from=sub/list", "--in-place", "--file=../outside/hidden.txt", "--no-index", "--ext-diff", "--textconv", "--contents", "--stat", "--oneline", "--cached",
+	"--list", "--all", "--format=%h", "--exec-path=.", "--git-dir=../outside", "-c core.fsmonitor=canary", "-c core.pager=canary", "status", "log", "show", "diff", "branch", "rev-parse", "ls-files", "blame",
+	"commit", "add", "HEAD", "HEAD:a.txt", "main", "-t", "-k", "-k1", "-t:", "-D", "-b", "--recursive", "--dereference", "--exclude=x", "--include=*.txt", "-A1", "../project/a.txt", "sub/../a.txt",
+	"sub/up/hidden.txt", "inner/../../outside/hidden.txt", "folder/..", "sub/list", "=ls", "{a.txt,link}", "[a-z]*", "?.txt", "-P", "-I"}
+
+// FuzzWords makes commands of words: each byte is one, with a space before it unless it is odd in the upper half.
+func FuzzWords(f *testing.F) {
+	index := func(words string) (data []byte) {
+		for _, w := range strings.Fields(words) {
+			for i, v := range vocabulary {
+				if v == w {
+					data = append(data, byte(i>>8), byte(i))
+				}
+			}
+		}
+		return data
+	}
+	for _, words := range []string{"ls -l sub", "cat a.txt | head -n 1", "find . -name '*.txt' -print", "sed -n '1,2p' a.txt", "grep -rn one .", "rg one sub", "git log --oneline && git status", "git diff HEAD",
+		"sort a.txt | uniq -c", "cd ./sub ; cat c.txt", "ls * 2>/dev/null", "stat a.txt", "tree sub", "wc -l *.go", "git show HEAD:a.txt", "cat a.txt a.txt", "find sub -newer a.txt -delete", "sort -o out a.txt",
+		"git branch --list main", "git blame a.txt", "tail -n1 sub/c.txt || cut -d x a.txt"} {
+		f.Add(index(words))
+	}
+	s := newSandbox(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var b strings.Builder
+		for i := 0; i+1 < len(data) && i < 40; i += 2 {
+			if i > 0 && data[i]&0x80 == 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(vocabulary[(int(data[i]&0x7f)<<8|int(data[i+1]))%len(vocabulary)])
+		}
+		s.try(t, b.String())
+	})
+}
+
+// FuzzText makes commands of anything.
+func FuzzText(f *testing.F) {
+	for _, command := range []string{"ls -la", "cat a.txt | grep -n 'o\\(n\\)e' | sort -u", `find . -name \*.txt`, "sed -n '/one/,$p' a.txt", "git log --format='%h %s' -n 3", "echo \"a\\\"b\" 'c d'", "ls *.go sub/?.txt",
+		"cd ./sub && cat c.txt 2>/dev/null", "head -5 a.txt; tail -n +2 a.txt", "rg -g '*.txt' -- one .", "cat 'with space.txt' with\\ space.txt"} {
+		f.Add(command)
+	}
+	s := newSandbox(f)
+	f.Fuzz(func(t *testing.T, command string) { s.try(t, command) })
+}
+
+// sandbox is where accepted commands run, in turns.
+type sandbox struct {
+	*world
+	mu     sync.Mutex
+	scope  Scope
+	base   string
+	wrap   []string // bubblewrap, where it works; else what is written elsewhere is not seen
+	shells []string
+	before map[string]string
+	ran    int
+}
+
+// newSandbox makes a world in which the programs of the table and one that must never run are the only ones.
+func newSandbox(f *testing.F) *sandbox {
+	s := &sandbox{world: newWorld(f)}
+	s.base = filepath.Dir(s.project)
+	bin := filepath.Join(s.base, "bin")
+	s.write(f, s.outside, map[string]string{"list": secret})
+	s.write(f, s.project, map[string]string{"sub/list": "../outside/hidden.txt\x00"})
+	s.write(f, bin, map[string]string{"canary": "#!/bin/sh\necho > " + filepath.Join(s.outside, "ran") + "\n"})
+	for name := range programs {
+		if path, err := exec.LookPath(name); err == nil {
+			if path, err = filepath.Abs(path); err == nil {
+				err = os.Symlink(path, filepath.Join(bin, name))
+			}
+			if err != nil {
+				f.Fatal(err)
+			}
+		}
+	}
+	for _, name := range []string{"bash", "dash", "zsh", "sh"} {
+		if path, err := exec.LookPath(name); err == nil {
+			s.shells = append(s.shells, path)
+		}
+	}
+	s.env = append(s.env, "PATH="+bin, "PAGER=cat")
+	s.scope = Scope{Dir: s.project, Roots: []string{s.project}, Env: s.env}
+	if path, err := exec.LookPath("bwrap"); err == nil {
+		wrap := []string{path, "--ro-bind", "/", "/", "--dev", "/dev", "--bind", s.base, s.base, "--unshare-net", "--die-with-parent"}
+		if exec.Command(wrap[0], append(wrap[1:], "true")...).Run() == nil {
+			s.wrap = wrap
+		}
+	}
+	s.before = s.look(f)
+	f.Cleanup(func() { f.Logf("%d commands ran; bubblewrap: %t", s.ran, s.wrap != nil) })
+	return s
+}
+
+// look remembers everything in the world.
+func (s *sandbox) look(t testing.TB) map[string]string {
+	all := map[string]string{}
+	err := filepath.WalkDir(s.base, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		all[path] = fmt.Sprint(info.Mode(), info.ModTime())
+		if info.Mode().IsRegular() {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			all[path] += fmt.Sprintf(" %x", sha256.Sum256(data))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// try runs an accepted command in every shell that is here, and finds that it wrote nothing and saw nothing outside.
+func (s *sandbox) try(t *testing.T, command string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.scope.Command(command); !ok {
+		return
+	}
+	for _, shell := range s.shells {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		args := append(append([]string{}, s.wrap...), shell, "-c", command)
+		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+		cmd.Dir, cmd.Env = s.project, s.env
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		cmd.Run() // whether it succeeds is all the same
+		s.ran++
+		if ctx.Err() != nil && t.Context().Err() == nil {
+			t.Errorf("%s: %q does not end", shell, command)
+		}
+		if text := out.String(); strings.Contains(text, secret) || strings.Contains(text, marker) || strings.Contains(text, "Read-only file system") {
+			t.Errorf("%s: %q saw or tried what is outside:\n%s", shell, command, text)
+		}
+		after := s.look(t)
+		for path, is := range after {
+			if s.before[path] != is {
+				t.Errorf("%s: %q changed %s", shell, command, path)
+			}
+		}
+		for path := range s.before {
+			if after[path] == "" {
+				t.Errorf("%s: %q removed %s", shell, command, path)
+			}
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package readonly
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// inside reports whether a resolved path is one of the folders or below one.
+func (l *looker) inside(path string) bool {
+	return slices.ContainsFunc(l.roots, func(root string) bool { return within(root, path) })
+}
+
+func within(root, path string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// path takes a word that a program may open: from each folder in which it may run, it must be inside.
+func (l *looker) path(word string) bool {
+	if word == "" || word == "/dev/null" {
+		return true
+	}
+	for _, dir := range l.dirs {
+		path := word
+		if !filepath.IsAbs(path) {
+			path = dir + "/" + word // not cleaned: behind a link, .. is another folder
+		}
+		real, ok := resolve(path)
+		if !ok || !l.inside(real) || !ordinary(real) {
+			return false
+		}
+		l.found.Files = append(l.found.Files, real)
+	}
+	return true
+}
+
+// ordinary reports whether reading the path changes nothing and ends: it is a file, a folder, or not there.
+func ordinary(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return missing(err)
+	}
+	return info.Mode().IsRegular() || info.IsDir()
+}
+
+// missing reports whether there is nothing that the path names.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
+}
+
+// maxLinks bounds the links of one path, as the kernel does.
+const maxLinks = 40
+
+// resolve returns the path that the kernel would open, component by component. What is missing stands for itself; a .. behind it is
+// refused, because it depends on what will be there.
+func resolve(path string) (string, bool) {
+	if strings.ContainsRune(path, 0) {
+		return "", false
+	}
+	done, links, gone := "/", 0, false
+	rest := strings.Split(path, "/")
+	for len(rest) > 0 {
+		part := rest[0]
+		rest = rest[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			if gone {
+				return "", false
+			}
+			done = filepath.Dir(done)
+			continue
+		}
+		next := filepath.Join(done, part)
+		if gone {
+			done = next
+			continue
+		}
+		info, err := os.Lstat(next)
+		switch {
+		case err != nil && !missing(err):
+			return "", false
+		case err != nil:
+			gone = true
+		case info.Mode()&fs.ModeSymlink != 0:
+			if links++; links > maxLinks {
+				return "", false
+			}
+			to, err := os.Readlink(next)
+			if err != nil {
+				return "", false
+			}
+			if filepath.IsAbs(to) {
+				done = "/"
+			}
+			rest = append(strings.Split(to, "/"), rest...)
+			continue
+		}
+		done = next
+	}
+	return done, true
+}
+
+// program reports whether the program that a name stands for is none of the project's: a member could have written that. One that is not found
+// at all is the agent's own, or does not run.
+func (l *looker) program(name string) bool {
+	for _, dir := range filepath.SplitList(l.env["PATH"]) {
+		if !filepath.IsAbs(dir) {
+			return false
+		}
+		file := filepath.Join(dir, name)
+		info, err := os.Stat(file)
+		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			continue
+		}
+		real, ok := resolve(file)
+		named, _ := filepath.EvalSymlinks(dir)
+		return ok && !l.inside(real) && !l.inside(filepath.Join(named, name))
+	}
+	return true
+}

@@ -1,0 +1,389 @@
+package readonly
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Bounds of what one command may stand for.
+const (
+	maxMatches = 1000 // of its globs
+	maxCalls   = 32
+	maxDirs    = 8
+)
+
+// script looks at a whole command. It must mean the same in bash, in zsh and in the plain shell, because agents use the user's.
+func (l *looker) script(text string) bool {
+	if !plain(text) {
+		return false
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+	return err == nil && len(file.Last) == 0 && len(file.Stmts) > 0 && l.statements(file.Stmts)
+}
+
+// plain reports whether a text has only characters that all shells take for what they look like.
+func plain(text string) bool {
+	if !utf8.ValidString(text) {
+		return false
+	}
+	for _, r := range text {
+		switch {
+		case r == '\n' || r == '\t' || r == ' ':
+		case r < ' ' || r == 0x7f, r >= 0x80 && (unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)):
+			return false
+		}
+	}
+	return true
+}
+
+func (l *looker) statements(all []*syntax.Stmt) bool {
+	for _, s := range all {
+		if !l.statement(s) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *looker) statement(s *syntax.Stmt) bool {
+	if s.Background || s.Coprocess || len(s.Comments) > 0 {
+		return false
+	}
+	for _, r := range s.Redirs {
+		if !harmless(r) {
+			return false
+		}
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		return l.call(c)
+	case *syntax.BinaryCmd:
+		switch c.Op {
+		case syntax.AndStmt, syntax.OrStmt, syntax.Pipe, syntax.PipeAll:
+			return l.statement(c.X) && l.statement(c.Y)
+		}
+	}
+	return false
+}
+
+// harmless reports whether a redirection goes to /dev/null, comes from there, or leads one output into the other.
+func harmless(r *syntax.Redirect) bool {
+	if r.Hdoc != nil || r.Word == nil {
+		return false
+	}
+	to := r.Word.Lit()
+	switch r.Op {
+	case syntax.RdrOut, syntax.AppOut:
+		return to == "/dev/null" && (r.N == nil || r.N.Value == "1" || r.N.Value == "2")
+	case syntax.RdrAll:
+		return to == "/dev/null" && r.N == nil
+	case syntax.RdrIn:
+		return to == "/dev/null" && r.N == nil
+	case syntax.DplOut:
+		return (to == "1" || to == "2") && (r.N == nil || r.N.Value == "1" || r.N.Value == "2")
+	}
+	return false
+}
+
+// call looks at one program with its words.
+func (l *looker) call(c *syntax.CallExpr) bool {
+	if len(c.Assigns) > 0 || len(c.Args) == 0 || len(l.found.Calls) >= maxCalls {
+		return false
+	}
+	var words []string
+	for i, arg := range c.Args {
+		w, ok := wordOf(arg)
+		if !ok || i == 0 && (w.globs || w.text != arg.Lit()) { // a program is named by its name
+			return false
+		}
+		all, ok := l.expand(w)
+		if !ok || len(words)+len(all) > maxMatches {
+			return false
+		}
+		words = append(words, all...)
+	}
+	l.found.Calls = append(l.found.Calls, words)
+	name := words[0]
+	if name == "cd" {
+		return l.cd(words[1:])
+	}
+	p, known := programs[name]
+	if !known || !l.program(name) {
+		return false
+	}
+	for _, v := range p.env {
+		if l.env[v] != "" {
+			return false
+		}
+	}
+	if p.own != nil {
+		return p.own(l, words[1:])
+	}
+	return l.options(&p, words[1:])
+}
+
+// cd changes where the next programs run, or does not: where it fails, they run where they would have run.
+func (l *looker) cd(words []string) bool {
+	if len(words) != 1 || l.env["CDPATH"] != "" || len(l.dirs) > maxDirs {
+		return false
+	}
+	// Another word could be looked up in the shell's own CDPATH. With .. shells differ behind a link.
+	to := words[0]
+	if !filepath.IsAbs(to) && to != "." && !strings.HasPrefix(to, "./") || hasDotDot(to) {
+		return false
+	}
+	from := l.dirs
+	for _, dir := range from {
+		path := to
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		real, err := filepath.EvalSymlinks(path)
+		info, statErr := os.Stat(path)
+		if err != nil && missing(err) {
+			continue // it fails
+		}
+		if err != nil || statErr != nil || !info.IsDir() || !l.inside(real) {
+			return false
+		}
+		l.moved = l.moved || real != filepath.Clean(path)
+		l.dirs = append(l.dirs[:len(l.dirs):len(l.dirs)], real)
+	}
+	return true
+}
+
+// hasDotDot reports whether a path has a part that leads up.
+func hasDotDot(path string) bool {
+	for part := range strings.SplitSeq(path, "/") {
+		if part == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// word is one word of a command as its program gets it.
+type word struct {
+	text  string
+	globs bool   // it has * or ? that are not quoted
+	glob  string // then the pattern, in which what is quoted stands behind a backslash
+}
+
+// wordOf returns what a word stands for, when that is known before the command runs, whatever shell runs it.
+func wordOf(w *syntax.Word) (word, bool) {
+	split := *w
+	split.Parts = append([]syntax.WordPart{}, w.Parts...)
+	syntax.SplitBraces(&split)
+	b := wordBuilder{}
+	for _, part := range split.Parts {
+		ok := false
+		switch part := part.(type) {
+		case *syntax.Lit:
+			ok = b.literal(part.Value)
+		case *syntax.SglQuoted:
+			// Another shell reads \' within quotes as a quote.
+			ok = !part.Dollar && !oddBackslashes(part.Value)
+			b.quoted(part.Value)
+		case *syntax.DblQuoted:
+			ok = b.double(part)
+		}
+		if !ok {
+			return word{}, false
+		}
+	}
+	return word{b.text.String(), b.globs, b.glob.String()}, true
+}
+
+func oddBackslashes(text string) bool {
+	return (len(text)-len(strings.TrimRight(text, `\`)))%2 == 1
+}
+
+// wordBuilder puts a word together.
+type wordBuilder struct {
+	text, glob strings.Builder
+	globs      bool
+	began      bool
+}
+
+func (b *wordBuilder) quoted(text string) {
+	b.began = true
+	b.text.WriteString(text)
+	for _, r := range text {
+		if strings.ContainsRune(`\*?[`, r) {
+			b.glob.WriteByte('\\')
+		}
+		b.glob.WriteRune(r)
+	}
+}
+
+// literal takes what is not quoted. Characters that mean something in some shell are refused where they do.
+func (b *wordBuilder) literal(text string) bool {
+	escaped := false
+	var last rune
+	for _, r := range text {
+		switch {
+		case escaped:
+			if escaped = false; r == '\n' {
+				continue
+			}
+			b.quoted(string(r))
+			last = 0
+			continue
+		case r == '\\':
+			escaped = true
+			continue
+		case r == '*' || r == '?':
+			b.globs = true
+			if r == '*' && last == '*' { // in some shells that is every folder below
+				return false
+			}
+			b.text.WriteRune(r)
+			b.glob.WriteRune(r)
+		case strings.ContainsRune("[]()<>|;&$`\"'#!", r):
+			if r == '!' && !b.began && text == "!" || r == '#' && b.began { // find's word for not, and an anchor
+				b.quoted(string(r))
+				break
+			}
+			return false
+		case r == '~' && (!b.began || last == '=' || last == ':'), (r == '=' || r == '^' || r == '%') && !b.began:
+			return false
+		default:
+			b.quoted(string(r))
+		}
+		b.began = true
+		last = r
+	}
+	return !escaped
+}
+
+// double takes what is between double quotes.
+func (b *wordBuilder) double(q *syntax.DblQuoted) bool {
+	b.began = true
+	if q.Dollar {
+		return false
+	}
+	for _, part := range q.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			return false
+		}
+		escaped := false
+		for i, r := range lit.Value {
+			switch {
+			case escaped:
+				escaped = false
+				if r == '\n' {
+					continue
+				}
+				if !strings.ContainsRune("\\\"$`", r) {
+					b.quoted(`\`)
+				}
+				b.quoted(string(r))
+			case r == '\\':
+				escaped = true
+			case r == '`', r == '$' && i+1 < len(lit.Value) && !strings.ContainsRune("|)", rune(lit.Value[i+1])):
+				return false // at an end, as that of a line in a pattern, it stands for itself
+			default:
+				b.quoted(string(r))
+			}
+		}
+		if escaped {
+			return false
+		}
+	}
+	return true
+}
+
+// expand returns the words that a word with a glob becomes. Each of them must be what the program would take it for anyway: no match may look like an
+// option, and an option that has matches is not certain. Where nothing matches, the word stays or the shell refuses the command.
+func (l *looker) expand(w word) ([]string, bool) {
+	if !w.globs {
+		return []string{w.text}, true
+	}
+	if hasDotDot(w.text) {
+		return nil, false
+	}
+	words := []string{}
+	for _, dir := range l.dirs {
+		from := ""
+		if filepath.IsAbs(w.text) {
+			dir, from = "/", "/"
+		}
+		matches, ok := l.matches(dir, from, strings.Split(strings.TrimLeft(w.glob, "/"), "/"))
+		if !ok {
+			return nil, false
+		}
+		for _, m := range matches {
+			if strings.HasPrefix(m, "-") || strings.HasPrefix(m, "+") || !plain(m) {
+				return nil, false
+			}
+			words = append(words, m)
+		}
+	}
+	if strings.HasPrefix(w.text, "-") && len(words) > 0 {
+		return nil, false
+	}
+	return append(words, w.text), true
+}
+
+// matches returns what the parts of a pattern stand for below a folder, each behind from. A folder in which a shell would look must be inside, too, but for those on the
+// way to it, which have no pattern. Names that begin with a dot are among them: some shells can be told to match these.
+func (l *looker) matches(dir, from string, parts []string) (words []string, ok bool) {
+	for len(parts) > 0 && !strings.ContainsAny(parts[0], "*?") {
+		name := unescaped.Replace(parts[0])
+		dir, from, parts = dir+"/"+name, from+name, parts[1:]
+		if len(parts) > 0 {
+			from += "/"
+		}
+	}
+	if len(parts) == 0 {
+		_, err := os.Stat(dir)
+		if err != nil {
+			_, err = os.Lstat(dir)
+		}
+		if err != nil {
+			return nil, missing(err)
+		}
+		return []string{from}, true
+	}
+	real, ok := resolve(dir)
+	if !ok || !l.inside(real) {
+		return nil, false
+	}
+	entries, err := os.ReadDir(real)
+	if err != nil {
+		return nil, missing(err)
+	}
+	for _, e := range entries {
+		hit, err := path.Match(parts[0], e.Name())
+		if err != nil || len(words) > maxMatches {
+			return nil, false
+		}
+		if !hit {
+			continue
+		}
+		next := from + e.Name()
+		if len(parts) == 1 {
+			words = append(words, next)
+			continue
+		}
+		if info, err := os.Stat(real + "/" + e.Name()); err != nil || !info.IsDir() {
+			continue
+		}
+		more, ok := l.matches(real+"/"+e.Name(), next+"/", parts[1:])
+		if !ok {
+			return nil, false
+		}
+		words = append(words, more...)
+	}
+	return words, len(words) <= maxMatches
+}
+
+// unescaped takes away what quotes the characters of a pattern.
+var unescaped = strings.NewReplacer(`\\`, `\`, `\*`, "*", `\?`, "?", `\[`, "[")
