@@ -203,7 +203,7 @@ func (s *seat) merge(ctx context.Context, builds []team.Task) (m Merged, release
 // waitFor has the task wait until the lead has merged that branch. Where the lead was asked before, and has not, it cannot be done.
 func (s *seat) waitFor(ctx context.Context, task team.Task, ask team.LeaveBranch, conflict string) (why string, err error) {
 	ask.Once, ask.Blocks = true, []string{task.ID}
-	if _, err := s.host.Desk.Do(ctx, team.Command{Actor: team.User, Body: &ask}); err != nil {
+	if _, err := s.host.send(ctx, team.Command{Actor: team.User, Body: &ask}); err != nil {
 		return "", err
 	}
 	var asked string

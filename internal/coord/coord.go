@@ -394,15 +394,21 @@ func (h *Host) takeOver(ctx context.Context, m team.Member) error {
 
 // do sends a command as the host, from any goroutine. A refusal is no failure of the host: the state moved on, and the next look shows where to.
 func (h *Host) do(ctx context.Context, body team.Body, lease int64) error {
-	_, err := h.Desk.Do(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: inWords(body)})
+	_, err := h.send(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: inWords(body)})
 	if code := team.CodeOf(err); code != "" {
 		h.Log(fmt.Sprintf("refused: %v", err))
 		return nil
 	}
+	return err
+}
+
+// send sends a command. A host whose journal can record nothing any more ends, whoever of its members found out: it must not keep them.
+func (h *Host) send(ctx context.Context, c team.Command) (desk.Receipt, error) {
+	receipt, err := h.Desk.Do(ctx, c)
 	if desk.Broken(err) {
 		h.fail(err)
 	}
-	return err
+	return receipt, err
 }
 
 // fail ends the host, whoever finds that nothing can be recorded any more: it must not keep its leases.

@@ -176,7 +176,7 @@ func (s *seat) unrecorded(err error) {
 
 // report records what the session did.
 func (s *seat) report(body team.Body) error {
-	_, err := s.host.Desk.Do(s.ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: inWords(body)})
+	_, err := s.host.send(s.ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: inWords(body)})
 	switch team.CodeOf(err) {
 	case team.Rejected:
 		return nil // a hook wants the idle teammate to go on; its feedback comes as a message
@@ -415,7 +415,7 @@ func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), team.MaxT
 func (s *seat) ask(ctx context.Context, u agent.PermissionAsked) {
 	allow, reason := false, "the session is ending"
 	defer func() { u.Answer(allow, reason) }()
-	receipt, err := s.host.Desk.Do(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
+	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
 		Body: &team.RequestPermission{Member: s.member, Tool: u.Tool, Input: clip(u.Input), Deadline: desk.Now() + s.patience()}})
 	if err != nil {
 		reason = err.Error()
@@ -452,7 +452,7 @@ func (s *seat) patience() (d team.Time) {
 func (s *seat) propose(ctx context.Context, u agent.PlanProposed) {
 	approved, feedback := false, "the session is ending"
 	defer func() { u.Answer(approved, feedback) }()
-	receipt, err := s.host.Desk.Do(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
+	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
 		Body: &team.SubmitPlan{Member: s.member, Plan: clip(u.Plan), Deadline: desk.Now() + s.patience()}})
 	if err != nil {
 		s.host.Desk.View(func(st *team.State) { approved = st.Writes(s.member) })

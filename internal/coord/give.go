@@ -239,7 +239,7 @@ func (s *seat) assignments(task string) []team.Message {
 // claim takes the next task for the member; "" when there is none to be had now.
 func (s *seat) claim(ctx context.Context) (task string, fence int64) {
 	receipt, err := s.takeTask(ctx, &team.ClaimTask{Member: s.member}, func(body team.Body) (desk.Receipt, error) {
-		return s.host.Desk.Do(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: body})
+		return s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: body})
 	})
 	if err != nil {
 		if team.CodeOf(err) == "" {

@@ -272,6 +272,35 @@ func TestAHostThatCanRecordNothing(t *testing.T) {
 	})
 }
 
+// So does one of which a member's session finds it out.
+func TestACallThatFindsTheJournalBroken(t *testing.T) {
+	s := newStage(t, spawn("ann"))
+	sessions := make(chan *session, 1)
+	j := &failing{kind: []byte("task_created"), err: fmt.Errorf("nothing was written: %w", journal.ErrReopen)}
+	j.left.Store(1 << 30)
+	h := s.start("h1", scripted(func(a *session) error {
+		a.updates <- agent.Started{Session: "s"}
+		a.updates <- agent.TurnEnded{}
+		sessions <- a
+		<-a.stop
+		return nil
+	}), s.on(j))
+	ann := next(t, sessions)
+	s.untilStatus("ann", team.Idle)
+	if _, err := ann.Do(t.Context(), &team.CreateTask{Subject: "look there"}); !errors.Is(err, journal.ErrReopen) {
+		t.Errorf("the call ends with %v", err)
+	}
+	select {
+	case err := <-h.over:
+		if !errors.Is(err, journal.ErrReopen) {
+			t.Errorf("the host ends with %v", err)
+		}
+		h.over <- nil
+	case <-time.After(20 * time.Second):
+		t.Error("the host stays")
+	}
+}
+
 // deafened is a journal that tells nobody of changes once it is deaf.
 type deafened struct {
 	journal.Journal

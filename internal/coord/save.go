@@ -232,10 +232,7 @@ func byUser(d *desk.Desk) sender {
 // sends is a sender under a lease of the host's; 0 for any.
 func (h *Host) sends(lease int64) sender {
 	return func(ctx context.Context, body team.Body) error {
-		_, err := h.Desk.Do(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: body})
-		if desk.Broken(err) {
-			h.fail(err)
-		}
+		_, err := h.send(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: body})
 		return err
 	}
 }

@@ -303,7 +303,7 @@ type memberDesk struct{ seat *seat }
 
 func (d memberDesk) Do(ctx context.Context, body team.Body) (*team.Record, error) {
 	send := func(body team.Body) (desk.Receipt, error) {
-		return d.seat.host.Desk.Do(ctx, team.Command{ID: desk.NewID(), Actor: d.seat.member, Incarnation: d.seat.incarnation, Body: inWords(body)})
+		return d.seat.host.send(ctx, team.Command{ID: desk.NewID(), Actor: d.seat.member, Incarnation: d.seat.incarnation, Body: inWords(body)})
 	}
 	var receipt desk.Receipt
 	var err error

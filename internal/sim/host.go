@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"cadre/internal/desk"
 	"cadre/internal/heartbeat"
 	"cadre/internal/journal"
 	"cadre/internal/team"
@@ -321,14 +322,20 @@ func (h *host) report(t *thread, body team.Body, lease int64) error {
 	return err
 }
 
-// tell sends a command as the host. A host that records nothing must not keep its leases, whoever asked.
+// tell sends a command as the host.
 func (h *host) tell(t *thread, body team.Body, lease int64) error {
 	_, err := h.do(t, team.Command{Actor: team.Host(h.id()), Lease: lease, Body: body})
+	return err
+}
+
+// do sends a command. A host that records nothing must not keep its leases, whoever asked.
+func (h *host) do(t *thread, c team.Command) (desk.Receipt, error) {
+	r, err := h.office.do(t, c)
 	if errors.Is(err, journal.ErrReopen) && !h.of.w.bug("broken-stays") {
 		h.failure = err
 		h.bell.ring()
 	}
-	return err
+	return r, err
 }
 
 func (h *host) vacate(s *seat) {

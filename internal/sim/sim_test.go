@@ -94,7 +94,7 @@ var once = []foundOnce{
 	{178893911741575, drawFirst, "replaced-reads"}, {233695784652975, drawFirst, "yields-once"}, {233695784677212, drawFirst, "late-claim"},
 	{233695784688500, drawFirst, "other-overwritten"}, {233695784739654, drawFirst, "refused-kept"}, {233695784802255, drawFirst, "keep-fails"},
 	{233695784842803, drawFirst, "newer-removed"}, {52520528268945, draw, "late-claim"}, {179823384439073, draw, "kept-by-all"},
-	{7000008064, draw, "claimed-meanwhile"}, {31673500312147, draw, "ending-unseen"},
+	{7000008064, draw, "claimed-meanwhile"}, {31673500312147, draw, "ending-unseen"}, {61641180762298, draw, "broken-stays"},
 }
 
 type foundOnce struct {
