@@ -326,6 +326,43 @@ func TestObserverOnATerminal(t *testing.T) {
 	}
 }
 
+// q ends the screen, whether the lines come from a file or from standard input, and the terminal is left as it was. Another key does not.
+func TestObserverQuits(t *testing.T) {
+	w := newWorld(t)
+	lines := bytes.Join(recording(t, "2.1.47/stream.jsonl")[:120], nil)
+	w.append("stream.jsonl", lines)
+	pipe := filepath.Join(w.dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	go stream.Write(lines)
+	for _, from := range []string{"stream.jsonl", "- <pipe"} {
+		p := w.terminal("sh", "-c", cadre+" observe "+from+"; echo over $?; stty -a")
+		p.shows("2 of 4 tasks done")
+		p.shows("q: quit")
+		p.do("send-keys", "x", "Up")
+		p.do("send-keys", "q")
+		p.shows("over 0")
+		if code := p.ended(); code != 0 {
+			t.Errorf("it ends with %d", code)
+		}
+		screen := p.screen()
+		for _, want := range []string{"2 of 4 tasks done", " icanon", " echo "} {
+			if !strings.Contains(screen, want) {
+				t.Errorf("after observing %s, %q is not on the screen:\n%s", from, want, screen)
+			}
+		}
+		if strings.Contains(screen, "q: quit") {
+			t.Errorf("it leaves\n%s", screen)
+		}
+	}
+}
+
 // A line that is as wide as the terminal is shown to its last column.
 func TestObserverOnANarrowTerminal(t *testing.T) {
 	w := newWorld(t)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -67,7 +68,7 @@ func (a *app) observeCommand() *cobra.Command {
 
 Where there are several teams, in one folder or log, it is the one that began last that is observed.
 
-On a terminal it shows who is in the team, its tasks and its messages, live; else a line for everything that happens. With --json it
+On a terminal it shows who is in the team, its tasks and its messages, live, until you type q; else a line for everything that happens. With --json it
 prints one event a line. With --state it prints the session at the end as one JSON value: its team, where there is one, and the names of its agents. With
 --json --live-state the first line is that value as it is at the start, and after each change a line has a JSON Patch (RFC 6902) that brings it up to date. What
 the lines mean: docs/observe.md; their JSON Schema: cadre schema observe.
@@ -161,10 +162,16 @@ func (o *observation) run(ctx context.Context, args []string) error {
 			return quiet(err)
 		}
 	}
+	ctx, quit := context.WithCancel(ctx)
+	defer quit()
 	if terminal {
-		o.board = openScreen(o.out, o.observed(), func(see func(*team.State)) {
+		typed := openKeys(slices.Contains(args, "-"), quit)
+		o.board = openScreen(o.out, o.observed(), typed != nil, func(see func(*team.State)) {
 			w.View(func(seen feed.Observer) { see(seen.Team()) })
 		})
+		if typed != nil {
+			defer typed.close()
+		}
 	}
 	err = w.Run(ctx, feeds...)
 	if o.board != nil {

@@ -17,6 +17,7 @@ import (
 type screen struct {
 	out  output
 	what string                  // is awaited: a team, a session
+	keys bool                    // somebody can type
 	view func(func(*team.State)) // shows the team while nobody changes it
 	bare bool                    // without colors
 
@@ -37,8 +38,8 @@ const (
 )
 
 // openScreen begins to show the team.
-func openScreen(out output, what string, view func(func(*team.State))) *screen {
-	p := &screen{out: out, what: what, view: view, bare: os.Getenv("NO_COLOR") != "", wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+func openScreen(out output, what string, keys bool, view func(func(*team.State))) *screen {
+	p := &screen{out: out, what: what, keys: keys, view: view, bare: os.Getenv("NO_COLOR") != "", wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	out.Draw(sanitize.OpenPage)
 	go p.run()
 	return p
@@ -51,7 +52,11 @@ func (p *screen) run() {
 	defer signal.Stop(resized)
 	for {
 		width, height := p.out.size()
-		p.out.Draw(p.page(p.lines(width, height), height)...)
+		lines := p.lines(width, height)
+		if p.keys && len(lines) < height {
+			lines = append(lines, show.Line{Text: show.Cut("q: quit", width), Tone: show.Faint})
+		}
+		p.out.Draw(p.page(lines, height)...)
 		select {
 		case <-time.After(frame):
 		case <-p.stop:

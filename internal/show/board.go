@@ -60,32 +60,41 @@ func Sayings(r *team.Record) []Saying {
 }
 
 // Board shows a team on a screen of that size: who is in it, its tasks, and what was said last. What does not fit is left out, the oldest and the finished first.
+// The members come first: a task that one of them works on is named beside it.
 func Board(s *team.State, said []Saying, width, height int) []Line {
-	t := s.Team()
 	said = slices.Clone(said)
 	slices.SortStableFunc(said, func(a, b Saying) int { return cmp.Compare(a.At, b.At) }) // they come from several streams, one read after the other
-	lines := []Line{{headline(s), Strong}, {}}
-	roster := roster(s)
-	tasks := tasks(s)
-	// Of the rest of the screen each part gets what it needs, and where that is too much the messages keep a quarter.
-	room := height - len(lines) - 3
-	forSaid := min(len(said), max(room/4, room-len(roster)-len(tasks)))
-	forRoster := min(len(roster), max(3, (room-forSaid)/3, room-forSaid-len(tasks)))
-	forTasks := room - forSaid - forRoster
-	lines = append(lines, fit(roster, forRoster, "teammates")...)
-	lines = append(lines, Line{})
-	if len(tasks) > 1 {
-		lines = append(lines, fit(tasks, forTasks, "tasks")...)
-		lines = append(lines, Line{})
+	members := roster(s, width)
+	tasks := tasksOf(s)
+	words := saidLines(said)
+	needs := 1 + len(members) + tasks.needs() + len(words)
+	room, blank := max(0, height-1), []Line(nil)
+	if needs+3 <= height || height >= 40 { // there is room for what is only nice to have
+		room, blank = max(0, room-3), []Line{{}}
 	}
-	if forSaid > 0 {
-		lines = append(lines, Line{"MESSAGES", Strong})
-		for _, one := range said[len(said)-forSaid:] {
-			lines = append(lines, Line{Clock(one.At) + "  " + one.Text, one.Tone})
-		}
+	// The members that run come first, but tasks and messages keep a few lines each. What these leave is for the members that have ended, and then for more messages.
+	running := len(members)
+	for running > 0 && members[running-1].Tone != Live && members[running-1].Tone != Plain {
+		running--
 	}
-	if t.CleanedUp {
-		lines[0].Tone = Faint
+	forTasks, forSaid := min(tasks.needs(), 4), min(len(words), 3)
+	forMembers := min(running, max(room-forTasks-forSaid, min(3, room)))
+	rest := room - forMembers
+	forSaid = min(len(words), max(forSaid, rest/3), max(0, rest-forTasks))
+	forTasks = min(tasks.needs(), rest-forSaid)
+	forMembers = min(len(members), room-forSaid-forTasks)
+	forSaid = min(len(words), room-forMembers-forTasks)
+
+	lines := append([]Line{headline(s)}, blank...)
+	lines = append(lines, fit(members, forMembers, "teammates")...)
+	lines = append(lines, blank...)
+	if shown := tasks.fit(forTasks, members[:min(len(members), forMembers)]); len(shown) > 0 {
+		lines = append(lines, shown...)
+		lines = append(lines, blank...)
+	}
+	if forSaid > 1 {
+		lines = append(lines, words[0])
+		lines = append(lines, words[len(words)-forSaid+1:]...)
 	}
 	for i := range lines {
 		lines[i].Text = Cut(lines[i].Text, width)
@@ -93,7 +102,19 @@ func Board(s *team.State, said []Saying, width, height int) []Line {
 	return lines[:min(len(lines), max(0, height))]
 }
 
-func headline(s *team.State) string {
+// saidLines are the messages with a heading; none without a message.
+func saidLines(said []Saying) []Line {
+	if len(said) == 0 {
+		return nil
+	}
+	lines := []Line{{"MESSAGES", Strong}}
+	for _, one := range said {
+		lines = append(lines, Line{Clock(one.At) + "  " + one.Text, one.Tone})
+	}
+	return lines
+}
+
+func headline(s *team.State) Line {
 	t := s.Team()
 	name := Clean(t.Name)
 	switch {
@@ -121,11 +142,19 @@ func headline(s *team.State) string {
 	case t.Status != team.TeamActive && t.Status != team.TeamPending:
 		parts = append(parts, string(t.Status))
 	}
-	return strings.Join(parts, " · ")
+	tone := Strong
+	if t.CleanedUp {
+		tone = Faint
+	}
+	return Line{strings.Join(parts, " · "), tone}
 }
 
-// roster is a table with a heading: the lead, then those who run, then those who have ended.
-func roster(s *team.State) []Line {
+// longestName is how many characters of a member's name are shown.
+const longestName = 20
+
+// roster is a table with a heading: the lead, then those who run, then those who have ended. What they work on has two fifths of the width before what else is
+// known of them.
+func roster(s *team.State, width int) []Line {
 	works, members := WorksOn(s), s.Members()
 	lead := s.Team().Lead
 	rank := func(m team.Member) int {
@@ -158,9 +187,11 @@ func roster(s *team.State) []Line {
 		if n := m.Usage.Tokens(); n > 0 {
 			used = fmt.Sprint(n)
 		}
-		t.Row(m.Name, string(m.Status), role, m.Model, used, works[m.Name])
+		t.Row(Cut(m.Name, longestName), string(m.Status), role, m.Model, used, works[m.Name])
 		tones = append(tones, tone)
 	}
+	t.Compact()
+	t.Narrow(width, width*2/5, "MODEL", "TOKENS", "ROLE")
 	return toned(&t, tones)
 }
 
@@ -177,9 +208,13 @@ func WorksOn(s *team.State) map[string]string {
 	return works
 }
 
-// tasks is a table with a heading: what is in progress, what is open, what is done, the newest of that first.
-func tasks(s *team.State) []Line {
-	var all [3][]team.Task
+// taskList are the tasks of a board: what is in progress, what is open, what is done, the newest of that first.
+type taskList [3][]team.Task
+
+var taskTones = [...]Tone{Live, Plain, Faint}
+
+func tasksOf(s *team.State) *taskList {
+	var all taskList
 	for task := range s.Tasks() {
 		switch task.Status {
 		case team.InProgress:
@@ -191,16 +226,73 @@ func tasks(s *team.State) []Line {
 		}
 	}
 	slices.Reverse(all[2])
+	return &all
+}
+
+// needs is how many lines all tasks and a heading take; none without a task.
+func (l *taskList) needs() int {
+	if n := len(l[0]) + len(l[1]) + len(l[2]); n > 0 {
+		return 1 + n
+	}
+	return 0
+}
+
+// table is a heading and the first tasks, in so many lines.
+func (l *taskList) table(room int) []Line {
 	var t Table
 	t.Row("TASK", "STATUS", "OWNER", "SUBJECT")
 	tones := []Tone{Strong}
-	for i, some := range all {
-		for _, task := range some {
-			t.Row(task.ID, TaskState(task), task.Owner, task.Subject)
-			tones = append(tones, [...]Tone{Live, Plain, Faint}[i])
+	for i, some := range l {
+		for _, task := range some[:min(len(some), max(0, room-len(tones)))] {
+			t.Row(task.ID, shortState(task), Cut(task.Owner, longestName), task.Subject)
+			tones = append(tones, taskTones[i])
 		}
 	}
+	t.Compact()
 	return toned(&t, tones)
+}
+
+// fit are as many lines of the tasks as there is room for. Where there are more, those that stand beside their members are left out first.
+func (l *taskList) fit(room int, members []Line) []Line {
+	switch needs := l.needs(); {
+	case needs == 0 || room <= 0:
+		return nil
+	case needs <= room || room < 3:
+		return l.table(room)
+	}
+	less := *l
+	less[0] = slices.DeleteFunc(slices.Clone(l[0]), func(task team.Task) bool {
+		return slices.ContainsFunc(members, func(m Line) bool { return strings.HasPrefix(m.Text, Clean(Cut(task.Owner, longestName))+" ") })
+	})
+	if less.needs() == 0 {
+		less = *l
+	}
+	table := less.table(room - 1)
+	var more []string
+	sum := 0
+	for i, what := range []string{"in progress", "open", "done"} {
+		n := len(l[i])
+		for _, line := range table {
+			if line.Tone == taskTones[i] {
+				n--
+			}
+		}
+		if sum += n; n > 0 {
+			more = append(more, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	return append(table, Line{fmt.Sprintf("… and %d more tasks: %s", sum, strings.Join(more, ", ")), Faint})
+}
+
+// mostBlockers is how many of the tasks are named that a task waits for.
+const mostBlockers = 3
+
+// shortState is a task's status, with the first of the tasks that it waits for.
+func shortState(t team.Task) string {
+	if blockers := t.Blocked(); !t.GivenUp() && len(blockers) > mostBlockers {
+		return fmt.Sprintf("blocked by %s +%d", strings.Join(blockers[:mostBlockers], ","), len(blockers)-mostBlockers)
+	}
+	return TaskState(t)
 }
 
 func toned(t *Table, tones []Tone) []Line {

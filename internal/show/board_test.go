@@ -57,10 +57,10 @@ func TestBoard(t *testing.T) {
 	got := text(show.Board(watched(2, 3), said, 80, 30))
 	want := `1 here (fx) · 1 of 3 tasks done
 0 
-1 MEMBER  STATUS   ROLE    MODEL  TOKENS  WORKS ON
+1 MEMBER  STATUS   ROLE    WORKS ON
 0 boss    active   lead
-2 m0      active   worker                 2 Subject 漢字 2
-3 m1      stopped  worker                 it was↵enough
+2 m0      active   worker  2 Subject 漢字 2
+3 m1      stopped  worker  it was↵enough
 0 
 1 TASK  STATUS       OWNER  SUBJECT
 2 2     in_progress  m0     Subject 漢字 2
@@ -121,8 +121,64 @@ func TestBoardFits(t *testing.T) {
 				t.Errorf("%v: %d columns: %q", size, columns, line.Text)
 			}
 		}
-		if all := text(lines); size[1] >= 24 && (!strings.Contains(all, "message 99") || !strings.Contains(all, "in_progress") || !strings.Contains(all, "more tasks") || !strings.Contains(all, "more teammates")) {
+		if all := text(lines); size[1] >= 24 && (!strings.Contains(all, "message 99") || !strings.Contains(all, " in progress") || !strings.Contains(all, "more tasks") || !strings.Contains(all, "more teammates")) {
 			t.Errorf("%v: it shows\n%s", size, all)
+		}
+	}
+}
+
+// On a screen of 80 columns and 24 lines, a team of 12 with 45 tasks is all there: each member with what it works on, what is open with the tasks that it waits for, and
+// the last messages.
+func TestBoardOfALargeTeam(t *testing.T) {
+	s := &team.State{}
+	see := func(events ...team.Event) {
+		n := s.Seq() + 1
+		s.Apply(&team.Record{Seq: n, ID: fmt.Sprint("c", n), At: team.Time(1000 * n), Events: events})
+	}
+	see(&team.TeamCreated{Team: team.Team{ID: "t", Name: "fx", Observed: "fx", Status: team.TeamPending}, Lead: team.Member{Name: "team-lead", Agent: team.External, Status: team.Active}})
+	var names []string
+	for i := range 12 {
+		names = append(names, fmt.Sprintf("m%d-specialist-for-one-part", i)[:max(5, 26-2*i)])
+		see(&team.MemberSpawned{Member: team.Member{Name: names[i], Agent: team.External, Status: team.Active, Role: "general-purpose", Model: "claude-opus-4-6-20260115", Incarnation: 1}},
+			&team.UsageReported{Member: names[i], Usage: team.Usage{InputTokens: 1_234_567}})
+	}
+	for i := 1; i <= 45; i++ {
+		id := fmt.Sprint(i)
+		see(&team.TaskCreated{Task: team.Task{ID: id, Subject: "Implement part " + id + " of the checkout, with its tests and its pages", Status: team.Pending}})
+		switch {
+		case i <= 12:
+			see(&team.TaskClaimed{Task: id, Member: names[i-1], Fence: 1})
+		case i <= 15:
+			see(&team.TaskClaimed{Task: id, Member: names[0], Fence: 1}, &team.TaskCompleted{Task: id, By: names[0]})
+		default:
+			see(&team.TaskUpdated{Task: id, AddBlockedBy: []string{"1", "2", "3", "4", "5"}[:1+i%5]})
+		}
+	}
+	var said []show.Saying
+	for i := range 20 {
+		said = append(said, show.Saying{At: team.Time(i), Text: fmt.Sprintf("team-lead → %s: message %d", names[i%12], i)})
+	}
+	for _, size := range [][2]int{{80, 24}, {160, 50}} {
+		lines := show.Board(s, said, size[0], size[1])
+		all := text(lines)
+		for i, name := range names {
+			at := strings.Index(all, "2 "+show.Cut(name, 20)+" ")
+			if at < 0 {
+				t.Fatalf("%v: %s is not there:\n%s", size, name, all)
+			}
+			row, _, _ := strings.Cut(all[at:], "\n")
+			_, works, ok := strings.Cut(row, fmt.Sprintf("  %d Implement part ", i+1))
+			if !ok || len(works) < 14 {
+				t.Errorf("%v: what %s works on has no room: %q", size, name, row)
+			}
+		}
+		for _, want := range []string{"blocked by 1,2 ", "more tasks: ", "message 19", "3 done", "claude-opus"} {
+			if strings.Contains(all, want) == (want == "claude-opus" && size[0] == 80) {
+				t.Errorf("%v: of %q it shows\n%s", size, want, all)
+			}
+		}
+		if len(lines) > size[1] {
+			t.Errorf("%v: %d lines", size, len(lines))
 		}
 	}
 }

@@ -85,9 +85,13 @@ func (t *Table) Compact() {
 			}
 		}
 	}
-	if len(keep) == len(t.widths) || len(keep) == 0 {
-		return
+	if len(keep) < len(t.widths) && len(keep) > 0 {
+		t.only(keep)
 	}
+}
+
+// only keeps these columns.
+func (t *Table) only(keep []int) {
 	var cells []string
 	for row := range slices.Chunk(t.cells, len(t.widths)) {
 		for _, column := range keep {
@@ -99,6 +103,29 @@ func (t *Table) Compact() {
 		widths[i] = t.widths[column]
 	}
 	t.cells, t.widths = cells, widths
+}
+
+// Narrow leaves out columns with these heads, in this order, until the last one has the room that it needs in lines of that width, or at least so much.
+func (t *Table) Narrow(width, least int, heads ...string) {
+	for _, head := range heads {
+		last := len(t.widths) - 1
+		others := 0
+		for _, w := range t.widths[:last] {
+			others += w + 2
+		}
+		if width-others >= min(t.widths[last], least) {
+			return
+		}
+		if column := slices.Index(t.cells[:last], head); column >= 0 {
+			keep := make([]int, 0, last)
+			for i := range t.widths {
+				if i != column {
+					keep = append(keep, i)
+				}
+			}
+			t.only(keep)
+		}
+	}
 }
 
 // TaskState is a task's status with what is derived from it.
