@@ -60,6 +60,9 @@ func (a *app) taskAdd() *cobra.Command {
 				if e.Task.Owner == "" && s.NeedsWorktree(e.Task.ID) {
 					a.note(fmt.Sprintf("task %s builds on work on a branch: members with a worktree take it, and are given that work", e.Task.ID))
 				}
+				if s.Awaits(e.Task.ID) {
+					a.note(awaits(e.Task.ID, e.Task.Owner, name))
+				}
 			})
 			return a.printTask(d, e.Task.ID, "task %s: %s", e.Task.ID, e.Task.Subject)
 		})
@@ -78,6 +81,11 @@ func (a *app) taskAdd() *cobra.Command {
 	f.StringVar(&meta, "metadata", "", "a JSON object of anything")
 	actsAs(c)
 	return c
+}
+
+// awaits says that a task is for somebody who is not on the team, so that a name that was mistyped is noticed.
+func awaits(task, owner, team string) string {
+	return fmt.Sprintf("nobody on the team is named %s: task %s waits until you spawn that member with: cadre spawn %s %s", owner, task, team, owner)
 }
 
 func metadata(text string) (m map[string]json.RawMessage, err error) {
@@ -221,6 +229,11 @@ func (a *app) taskUpdate() *cobra.Command {
 			return err
 		}
 		return a.act(c, name, &body, func(d *desk.Desk, _ *team.Record) error {
+			d.View(func(s *team.State) {
+				if owner := body.Owner; owner != nil && s.Awaits(args[0]) {
+					a.note(awaits(args[0], *owner, name))
+				}
+			})
 			return a.printTask(d, args[0], "task %s is changed", args[0])
 		})
 	})

@@ -373,7 +373,7 @@ func (a *attention) work() {
 		t := nobodys[0]
 		item := Item{Kind: ItemUnassigned, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt, Hint: Hint{Action: ActAssignTask, Task: t.ID}}
 		if len(nobodys) == 1 {
-			a.add(item, "Task %s is open, and no member takes it: %s", t.ID, brief(t.Subject))
+			a.add(item, "%s: %s", strings.TrimSuffix(a.s.standing(t), "."), brief(t.Subject))
 		} else {
 			a.add(item, "Task %s and %d more are open, and no member takes them.", t.ID, len(nobodys)-1)
 		}

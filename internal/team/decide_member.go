@@ -66,10 +66,33 @@ func (b *SpawnMember) decide(d *decision) error {
 	if b.Agent == External {
 		status = Active
 	}
-	d.emit(&MemberSpawned{Member: Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env, Role: b.Role, Prompt: b.Prompt,
+	m := Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env, Role: b.Role, Prompt: b.Prompt,
 		Isolation: b.Isolation, Session: b.Resume, Status: status, Incarnation: 1,
-		PermissionMode: mode, Plan: Plan{Required: b.PlanApproval}}})
+		PermissionMode: mode, Plan: Plan{Required: b.PlanApproval}}
+	waiting, err := d.waitingFor(&m)
+	if err != nil {
+		return err
+	}
+	d.emit(&MemberSpawned{Member: m})
+	if m.Agent == External { // a session of ours is given the tasks themselves
+		for _, t := range waiting {
+			d.post(Message{To: m.Name, Type: TypeTaskAssignment, Ref: t.ID, Body: clip(fmt.Sprintf("Task %s is yours: %s", t.ID, t.Subject)), Priority: "normal"})
+		}
+	}
 	return nil
+}
+
+// waitingFor returns the tasks that were created for a member before it was spawned. It refuses a member that could not do one of them.
+func (d *decision) waitingFor(m *Member) (waiting []*Task, err error) {
+	for i := range d.tasks {
+		if t := &d.tasks[i]; t.Owner == m.Name && t.Status == Pending {
+			if err := d.sees(m, t, t.BlockedBy); err != nil {
+				return nil, err
+			}
+			waiting = append(waiting, t)
+		}
+	}
+	return waiting, nil
 }
 
 // sameName returns the member's name that is the same but for case: files are named after members, and some disks do not
@@ -258,16 +281,50 @@ func (b *ReportStatus) decide(d *decision) error {
 	if changed || m.Summary != b.Summary {
 		d.emit(&MemberStatusChanged{Member: m.Name, Status: b.Status, Summary: b.Summary})
 	}
-	report := b.Report
-	if report == "" && changed && b.Status == Idle && d.next(m) == nil {
-		if report = b.Summary; report == "" {
-			report = m.Name + " is idle: there is no task for it now."
-		}
+	// The lead knows of a plan that it is to answer, and that its member rests until then.
+	rests := changed && b.Status == Idle && d.next(m) == nil && m.Plan.State != "submitted"
+	goes := changed && b.Status == Idle && d.letsGo(m)
+	if m.Name != d.team.Lead && (b.Report != "" || rests && !goes) {
+		n := d.idleNotice(m, b)
+		n.Quiet = n.Quiet || goes || m.Status == ShuttingDown // what somebody says who goes as asked wants no answer
+		d.post(n)
 	}
-	if report != "" && m.Name != d.team.Lead {
-		d.post(Message{From: m.Name, To: d.team.Lead, Type: TypeIdle, Priority: "normal", Body: report, Quiet: b.Report == ""})
+	if goes {
+		d.answerShutdown(m, true, "it ended its turn without an answer")
 	}
 	return nil
+}
+
+// idleNotice tells the lead what came of a turn, and which task the member still holds. A notice without a report is worth no turn.
+func (d *decision) idleNotice(m *Member, b *ReportStatus) Message {
+	n := Message{From: m.Name, To: d.team.Lead, Type: TypeIdle, Priority: "normal", Body: b.Report, Quiet: b.Report == ""}
+	held := d.holds(m.Name)
+	if len(held) > 0 {
+		n.Ref = held[0].ID
+	}
+	switch {
+	case n.Body == "" && b.Summary != "":
+		n.Body = b.Summary
+	case n.Body == "" && len(held) == 0:
+		n.Body = m.Name + " is idle: there is no task for it now."
+	case n.Body == "":
+		n.Body = fmt.Sprintf("%s is idle and still holds %s.", m.Name, labels(held))
+		held = nil
+	}
+	if len(held) > 0 {
+		n.Body += fmt.Sprintf("\n\n%s ended its turn and still holds %s.", m.Name, labels(held))
+	}
+	n.Body = clip(n.Body)
+	return n
+}
+
+// labels names tasks by id and subject, the first ones where there are many.
+func labels(tasks []*Task) string {
+	var names []string
+	for _, t := range tasks {
+		names = append(names, fmt.Sprintf("task %s (%s)", t.ID, clipTo(t.Subject, 200)))
+	}
+	return andMore(names)
 }
 
 // ReportStopped says that the member's session has ended as it was asked to.

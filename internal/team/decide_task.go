@@ -52,8 +52,10 @@ func (b *CreateTask) decide(d *decision) error {
 		text{"description", b.Description, MaxText}, text{"command", b.Run, MaxText}); err != nil {
 		return err
 	}
+	var owner *Member
 	if b.Owner != "" {
-		if _, err := d.running(b.Owner); err != nil {
+		var err error
+		if owner, err = d.heir(b.Owner); err != nil {
 			return err
 		}
 	}
@@ -70,8 +72,8 @@ func (b *CreateTask) decide(d *decision) error {
 			t.BlockedBy = append(t.BlockedBy, id)
 		}
 	}
-	if b.Owner != "" {
-		if err := d.sees(d.member(b.Owner), &t, t.BlockedBy); err != nil {
+	if owner != nil {
+		if err := d.sees(owner, &t, t.BlockedBy); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package team
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -178,20 +179,27 @@ func (b *AskReport) decide(d *decision) error {
 const ReportRef = "report"
 
 func (d *decision) reportQuestion() string {
-	open, givenUp := 0, 0
+	const most = 10
+	var open []string
+	more := 0
 	for i := range d.tasks {
-		if t := &d.tasks[i]; t.GivenUp() {
-			givenUp++
-		} else if t.Status.open() {
-			open++
+		switch t := &d.tasks[i]; {
+		case !t.Status.open():
+		case len(open) == most:
+			more++
+		default:
+			open = append(open, d.standing(t))
 		}
 	}
-	if open+givenUp == 0 {
+	if len(open) == 0 {
 		return "All tasks are done and everybody is idle. Answer with the final report on the goal: what was done, what was found, what is left. " +
 			"Your answer to this is the report, as it is. If work is missing, create tasks for it instead."
 	}
-	return fmt.Sprintf("Nothing moves any more: everybody is idle, %d tasks are open that nobody takes, and %d were given up. Either change that (assign, release or delete tasks, "+
-		"spawn a teammate), or answer with the final report on the goal: what was done, what was found, what is left and why. Your answer is the report, as it is.", open, givenUp)
+	if more > 0 {
+		open = append(open, fmt.Sprintf("%s open.", word(more, "1 more task is", strconv.Itoa(more)+" more tasks are")))
+	}
+	return "Everybody is idle, and work is left. " + strings.Join(open, " ") + " Either change that (assign, release or delete tasks, spawn a teammate), " +
+		"or answer with the final report on the goal: what was done, what was found, what is left and why. Your answer is the report, as it is."
 }
 
 // GiveReport is the lead's answer.

@@ -87,12 +87,14 @@ func (b *UpdateTask) isEmpty(t *Task) bool {
 
 func (d *decision) reassign(t *Task, owner string) error {
 	if owner != "" {
-		m, err := d.running(owner)
+		m, err := d.heir(owner)
 		if err != nil {
 			return err
 		}
-		if err := d.sees(m, t, t.BlockedBy); err != nil {
-			return err
+		if m != nil {
+			if err := d.sees(m, t, t.BlockedBy); err != nil {
+				return err
+			}
 		}
 	}
 	if d.asks(t.ID) != nil {

@@ -23,7 +23,17 @@ func (c *call) taskCreate(in *taskCreate) (string, error) {
 	if !ok {
 		t = e.Task
 	}
-	return fmt.Sprintf("Task #%s created: %s%s", t.ID, subject(t.Subject), marks(t)), nil
+	return fmt.Sprintf("Task #%s created: %s%s%s", t.ID, subject(t.Subject), marks(t), c.awaits(t)), nil
+}
+
+// awaits says that a task waits for somebody who is not on the team, so that a name that was mistyped is noticed.
+func (c *call) awaits(t team.Task) (words string) {
+	c.view(func(s *team.State) {
+		if s.Awaits(t.ID) {
+			words = fmt.Sprintf("\nNobody on the team is named %s: the task waits until you spawn a teammate of that name.", t.Owner)
+		}
+	})
+	return words
 }
 
 // same returns the open task that the caller created with the same words: the call before this one, whose answer got lost.

@@ -58,6 +58,9 @@ func (c *call) taskUpdate(in *taskUpdate) (string, error) {
 			said = append(said, fmt.Sprintf("Task #%s has the same %s already.", change.Task, strings.Join(names, ", ")))
 		default:
 			said = append(said, fmt.Sprintf("Task #%s changed: %s.", change.Task, strings.Join(names, ", ")))
+			if t, _ := c.task(change.Task); change.Owner != nil {
+				said[len(said)-1] += c.awaits(t)
+			}
 		}
 	}
 	if body != nil {

@@ -1,0 +1,62 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// standing says in a sentence why an open task is not being done, although everybody is idle.
+func (s *State) standing(t *Task) string {
+	name := "Task " + t.ID
+	owner := s.member(t.Owner)
+	switch {
+	case t.Status == InProgress && owner != nil:
+		return fmt.Sprintf("%s is in progress: %s holds it and is %s.", name, owner.Name, owner.Status)
+	case t.GivenUp():
+		return fmt.Sprintf("%s failed (out of retries): %s.", name, strings.TrimRight(clipTo(t.Failure, 200), "."))
+	case t.blockers > 0:
+		return fmt.Sprintf("%s is blocked by task %s.", name, andMore(s.blockersOf(t)))
+	case s.awaits(t):
+		return fmt.Sprintf("%s is assigned to %s, which was not spawned yet.", name, t.Owner)
+	case owner != nil:
+		return fmt.Sprintf("%s is assigned to %s, which is %s.", name, owner.Name, owner.Status)
+	case t.Role != "":
+		return fmt.Sprintf("%s is open for the role %s, %s.", name, brief(t.Role), s.noneOfRole(t.Role))
+	case t.In == InMerged:
+		return name + " is open and unassigned: it runs in the merged worktree, and needs a shell member."
+	case s.bound(t):
+		return name + " is open and unassigned: it builds on work on a branch, and needs a member with a worktree."
+	}
+	return name + " is open and unassigned."
+}
+
+// noneOfRole says why nobody takes a task for that role.
+func (s *State) noneOfRole(role string) string {
+	has := func(m Member) bool { return m.Status.Running() && m.Role == role }
+	if slices.ContainsFunc(s.members, has) {
+		return "and no member with it took it"
+	}
+	return "which no member has"
+}
+
+// awaits reports whether the task is for a member that is not on the team yet.
+func (s *State) awaits(t *Task) bool { return t.Owner != "" && s.member(t.Owner) == nil }
+
+// Awaits reports whether the task waits for its owner to be spawned.
+func (s *State) Awaits(task string) bool {
+	t := s.task(task)
+	return t != nil && t.Status == Pending && s.awaits(t)
+}
+
+// heir returns the running member that a task is to belong to. It is nil for a name under which the lead may still spawn somebody: the task waits for that
+// member. A teammate names who is there, because nobody might ever spawn the one it has in mind.
+func (d *decision) heir(name string) (*Member, error) {
+	if d.member(name) == nil && d.sameName(name) == "" && d.leads("") == nil {
+		if err := CheckNewMember(name, d.team.Lead); err != nil {
+			return nil, err
+		}
+		return nil, nil
+	}
+	return d.running(name)
+}
