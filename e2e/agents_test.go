@@ -318,7 +318,8 @@ func TestDelegateMode(t *testing.T) {
 	}
 }
 
-// A shutdown ends with the process gone by its deadline, whether the agent agrees, refuses, never answers, or hangs in a tool.
+// A shutdown ends with the process gone by its deadline, whether the agent agrees, refuses, ends its turn without an answer, or hangs in a tool. One that
+// refused is asked again, for another reason.
 func TestShutdownOfAgents(t *testing.T) {
 	t.Parallel()
 	request := regexp.MustCompile(`shutdown-\d+@[a-z]+`)
@@ -340,18 +341,26 @@ func TestShutdownOfAgents(t *testing.T) {
 	s.must("send", "ends", "--to", "hangs", "hang now")
 	s.waitFor("it hangs", func() bool { _, err := os.Stat(filepath.Join(s.dir, "hangs")); return err == nil })
 	var ending sync.WaitGroup
-	for _, m := range members {
+	shutdown := func(m, deadline, reason string) {
 		ending.Go(func() {
-			if r := s.cadre("shutdown", "ends", m, "--deadline", "4s"); r.code != 0 {
+			if r := s.cadre("shutdown", "ends", m, "--deadline", deadline, "--reason", reason); r.code != 0 {
 				t.Errorf("%s: exit status %d: %s", m, r.code, r.err)
 			}
 		})
 	}
+	shutdown("refuses", "10m", "the first reason")
+	s.waitFor("it refuses", func() bool { return strings.Contains(s.must("inbox", "ends", "lead"), "refuses to shut down") })
+	for _, m := range members {
+		shutdown(m, "4s", "the second reason")
+	}
 	ending.Wait()
+	if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return who(r) == "refuses" && r.Has("the second reason") }) {
+		t.Error("the second request did not reach the member that refused the first one")
+	}
 	for _, m := range read[struct {
 		Members []struct{ Name, Status, Summary string }
 	}](s.world, "status", "ends").Members {
-		want := map[string]string{"agrees": "as asked", "refuses": "at the deadline", "silent": "at the deadline", "hangs": "at the deadline"}[m.Name]
+		want := map[string]string{"agrees": "as asked", "refuses": "at the deadline", "silent": "as asked", "hangs": "at the deadline"}[m.Name]
 		if want != "" && (m.Status != "stopped" || !strings.Contains(m.Summary, want)) {
 			t.Errorf("%s is %s: %s", m.Name, m.Status, m.Summary)
 		}

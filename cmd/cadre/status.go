@@ -73,7 +73,7 @@ type checked struct {
 
 // take takes what is shown from the state.
 func (n *standing) take(s *team.State, o overview, outside *team.Outside) {
-	n.overview, n.Members, n.Permissions, n.works = o, s.Members(), s.Permissions(), show.WorksOn(s)
+	n.overview, n.Members, n.Permissions, n.works = o, s.Roster(), s.Permissions(), show.WorksOn(s)
 	n.Permissions = append([]team.Permission{}, n.Permissions...)
 	n.Standings = map[string]team.Phase{}
 	for _, m := range n.Members {

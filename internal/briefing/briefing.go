@@ -209,6 +209,17 @@ func AskReport(merged string) string {
 	return words + "Everybody is idle. Answer with the final report on the goal: what was done, what was found, what is left. Your answer to this is the report, as it is. If work is missing, create tasks for it instead."
 }
 
+// Farewell is why a teammate is asked to shut down when there is nothing left for it to do.
+func Farewell(s *team.State) string {
+	switch {
+	case s.Count(team.Pending)+s.Count(team.InProgress) == 0:
+		return "All tasks are done; thank you."
+	case s.Team().LastWords != "":
+		return "The lead has given its report, and the team ends. Thank you for your work."
+	}
+	return "There is no task left for you. Thank you for your work."
+}
+
 // Restate is what a member is told after its context was shortened: its role, who is there, and what is open.
 func Restate(s *team.State, member string) string {
 	t := s.Team()

@@ -53,8 +53,7 @@ const (
 	lookAgain    = 50 * time.Millisecond // at what another process holds
 	saveTime     = time.Minute           // for a checkpoint
 	checkTimeout = 30 * time.Minute
-	shellGrace   = 10 * time.Second // what a shell has to finish when it is dismissed
-	endPatience  = 3 * time.Minute  // for a member to end, and its work to be merged
+	endPatience  = 3 * time.Minute // for a member to end, and its work to be merged
 )
 
 // within are the options with the folders that do not count as git names them, and the team's among these.
@@ -383,11 +382,9 @@ func (w *work) home(ctx context.Context, m team.Member) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, endPatience, fmt.Errorf("%s has not ended", m.Name))
 	defer cancel()
 	if m.Status.Running() && m.Shutdown.Request == "" {
-		grace := time.Duration(0)
-		if m.Agent == team.Shell {
-			grace = shellGrace
-		}
-		err := w.do(ctx, &team.RequestShutdown{Member: m.Name, Reason: "All tasks are done; thank you.", Deadline: desk.Now() + team.Time(grace.Milliseconds())})
+		var request *team.RequestShutdown
+		w.Desk.View(func(s *team.State) { request = coord.Dismissal(s, m.Name) })
+		err := w.do(ctx, request)
 		if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
 			return err
 		}

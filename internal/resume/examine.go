@@ -118,12 +118,12 @@ const near = 512
 func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Examination, error) {
 	e := &Examination{Tasks: map[string]int{}, Place: []Missing{}, Mail: []team.Message{}}
 	held := map[string]string{}
-	var members []team.Member
+	var members, roster []team.Member
 	var past pace
 	var mail []int64
 	d.View(func(s *team.State) {
 		e.Team, e.Seq, e.Messages, e.Held, e.Permissions = s.Team(), s.Seq(), s.MessageSeq(), s.HeldMessages(), s.Permissions()
-		members, mail = s.Members(), s.LastMail()
+		members, roster, mail = s.Members(), s.Roster(), s.LastMail()
 		for _, status := range []team.TaskStatus{team.Pending, team.InProgress, team.Completed} {
 			e.Tasks[string(status)] = s.Count(status)
 		}
@@ -150,7 +150,7 @@ func Examine(ctx context.Context, d *desk.Desk, dir string, now time.Time) (*Exa
 		e.Place = append(e.Place, missing...)
 	}
 	e.Lead, e.Facts, e.Skew = seen.lead, seen.facts, append(e.Skew, seen.skew...)
-	for _, m := range members {
+	for _, m := range roster {
 		e.member(dir, m, held[m.Name], seen.outside.Sights[m.Name])
 	}
 	d.View(func(s *team.State) { e.Attention = s.Attention(team.Time(now.UnixMilli()), &seen.outside) })

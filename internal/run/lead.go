@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cadre/internal/consolidate"
+	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/leader"
 	"cadre/internal/proc"
@@ -56,12 +57,8 @@ const Broken team.Code = "broken"
 // ErrHostEnded says that sessions are hosted no more, and the team is not at its end.
 var ErrHostEnded = errors.New("the host ended")
 
-const (
-	// shutdownGrace is what a teammate has to finish when all work is done.
-	shutdownGrace = 10 * time.Second
-	// finishTime bounds what is done when the work has ended.
-	finishTime = time.Minute
-)
+// finishTime bounds what is done when the work has ended.
+const finishTime = time.Minute
 
 // Take takes the right to lead the team in that folder. It is refused with NotReady while somebody else has it.
 func Take(dir, name string) (*leader.Lock, error) {
@@ -303,16 +300,12 @@ func stopped(ctx context.Context, err error) (short, _ error) {
 	return nil, err
 }
 
-// dismiss asks the teammates to end. A shell finishes what it is at; an agent with a model has nothing left to do, and would take a turn to say so.
+// dismiss asks the teammates to end.
 func (l *Lead) dismiss(ctx context.Context, members []string) error {
 	for _, name := range members {
-		grace := time.Duration(0)
-		l.Desk.View(func(s *team.State) {
-			if m, _ := s.Member(name); m.Agent == team.Shell {
-				grace = shutdownGrace
-			}
-		})
-		err := l.do(ctx, l.Desk.Team().Lead, &team.RequestShutdown{Member: name, Reason: "All tasks are done; thank you.", Deadline: desk.Now() + team.Time(grace.Milliseconds())})
+		var request *team.RequestShutdown
+		l.Desk.View(func(s *team.State) { request = coord.Dismissal(s, name) })
+		err := l.do(ctx, l.Desk.Team().Lead, request)
 		if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
 			return err
 		}

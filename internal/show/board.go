@@ -155,7 +155,7 @@ const longestName = 20
 // roster is a table with a heading: the lead, then those who run, then those who have ended. What they work on has two fifths of the width before what else is
 // known of them.
 func roster(s *team.State, width int) []Line {
-	works, members := WorksOn(s), s.Members()
+	works, members := WorksOn(s), s.Roster()
 	lead := s.Team().Lead
 	rank := func(m team.Member) int {
 		switch {
@@ -202,7 +202,7 @@ func WorksOn(s *team.State) map[string]string {
 		held[task.Owner] = append(held[task.Owner], task.ID+" "+task.Subject)
 	}
 	works := map[string]string{}
-	for _, m := range s.Members() {
+	for _, m := range s.Roster() {
 		works[m.Name] = cmp.Or(strings.Join(held[m.Name], ", "), m.Summary)
 	}
 	return works

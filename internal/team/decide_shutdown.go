@@ -1,6 +1,9 @@
 package team
 
-// RequestShutdown asks a teammate to end. At the deadline its session is ended, whatever it answered.
+import "slices"
+
+// RequestShutdown asks a teammate to end. At the deadline its session is ended, whatever it answered. One that refused may be asked again, for another
+// reason and with another deadline.
 type RequestShutdown struct {
 	Member   string
 	Reason   string
@@ -18,7 +21,7 @@ func (b *RequestShutdown) decide(d *decision) error {
 		return err
 	case m.Shutdown.Answer == "approved":
 		return refuse(Conflict, "%s agreed to shut down already and is ending", m.Name)
-	case m.Shutdown.Request != "" && deadline >= m.Shutdown.Deadline:
+	case m.Shutdown.Request != "" && m.Shutdown.Answer == "" && deadline >= m.Shutdown.Deadline:
 		return refuse(Conflict, "%s was asked to shut down already (%s); withdraw that, or give an earlier deadline", m.Name, m.Shutdown.Request)
 	}
 	if err := limit(text{"reason", b.Reason, MaxText}); err != nil {
@@ -55,20 +58,37 @@ func (b *AnswerShutdown) decide(d *decision) error {
 	if err := limit(text{"reason", b.Reason, MaxText}); err != nil {
 		return err
 	}
-	d.emit(&ShutdownAnswered{Member: m.Name, Request: b.Request, Approved: b.Approved, Reason: b.Reason})
+	d.answerShutdown(m, b.Approved, b.Reason)
+	return nil
+}
+
+// answerShutdown records the answer to the request that the member has, and ends one that has no session.
+func (d *decision) answerShutdown(m *Member, approved bool, reason string) {
+	request := m.Shutdown.Request
+	d.emit(&ShutdownAnswered{Member: m.Name, Request: request, Approved: approved, Reason: reason})
 	word := "refuses to shut down and is ended at the deadline unless the request is withdrawn"
-	if b.Approved {
+	if approved {
 		word = "agrees to shut down"
 	}
-	if b.Reason != "" {
-		word += ": " + b.Reason
+	if reason != "" {
+		word += ": " + reason
 	}
-	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypeShutdownResponse, Priority: "normal", Body: m.Name + " " + word, Ref: b.Request,
-		Quiet: b.Approved}) // a refusal wants an answer; that somebody goes as asked wants none
-	if b.Approved && (m.Agent == External || m.Host == "") { // no session of ours that has to end first
+	d.post(Message{From: m.Name, To: d.team.Lead, Type: TypeShutdownResponse, Priority: "normal", Body: m.Name + " " + word, Ref: request,
+		Quiet: approved}) // a refusal wants an answer; that somebody goes as asked wants none
+	if approved && (m.Agent == External || m.Host == "") { // no session of ours that has to end first
 		d.end(m, &MemberStopped{Member: m.Name, Reason: "shut down as asked"}, false)
 	}
-	return nil
+}
+
+// letsGo reports whether a member that ends its turn has let a request to shut down pass: it has read the request, did not answer, and has nothing in hand.
+// It would only wait for its deadline.
+func (d *decision) letsGo(m *Member) bool {
+	unread := func(seq int64) bool {
+		msg := d.messages[seq]
+		return msg != nil && (msg.Ref == m.Shutdown.Request || !msg.Quiet)
+	}
+	return m.Shutdown.Request != "" && m.Shutdown.Answer == "" && m.Status == Active && m.Plan.State != "submitted" && len(d.holds(m.Name)) == 0 &&
+		!slices.ContainsFunc(m.Inbox, unread)
 }
 
 // WithdrawShutdown takes a request back, for example after the teammate gave a good reason.
@@ -107,6 +127,10 @@ func (b *ExpireShutdown) decide(d *decision) error {
 	case m.Agent != External && m.Host != "":
 		return refuse(NotReady, "the session of %s is ended by its host", m.Name)
 	}
-	d.end(m, &MemberStopped{Member: m.Name, Reason: "shut down at the deadline"}, true)
+	reason := "shut down at the deadline"
+	if m.Agent != External {
+		reason = "shut down; it had no session that could be asked"
+	}
+	d.end(m, &MemberStopped{Member: m.Name, Reason: reason}, true)
 	return nil
 }

@@ -76,7 +76,7 @@ func (s *State) Phase(member string) Phase {
 	case m == nil:
 		return ""
 	case !s.orphaned(m) || m.Status == ShuttingDown:
-		return Phase(m.Status)
+		return Phase(s.retired(*m).Status)
 	case m.Status == Spawning:
 		return Resting
 	}
@@ -85,4 +85,23 @@ func (s *State) Phase(member string) Phase {
 
 func allowed[S ~string](moves []Move[S], from, to S) bool {
 	return slices.ContainsFunc(moves, func(m Move[S]) bool { return m.From == from && m.To == to })
+}
+
+// Roster returns the members as people see them, the lead first.
+func (s *State) Roster() []Member {
+	all := slices.Clone(s.members)
+	for i := range all {
+		all[i] = s.retired(all[i])
+	}
+	return all
+}
+
+// retired is a lead as people see it. Its session ends with its host after the report, and nothing starts it again in a team that is over: it has stopped,
+// though it stays the lead for the life of the team, which a rollback may open again.
+func (s *State) retired(lead Member) Member {
+	over := s.team.Status == TeamComplete || s.team.Status == TeamAborted
+	if over && lead.Name == s.team.Lead && lead.Agent != External && lead.Status.Running() {
+		lead.Status, lead.Summary, lead.Host = Stopped, "the team is "+string(s.team.Status), ""
+	}
+	return lead
 }

@@ -193,6 +193,10 @@ func (s *stage) show(what string) {
 	case "member":
 		m, _ := s.state.Member(name)
 		s.json(m)
+	case "roster":
+		for _, m := range s.state.Roster() {
+			s.json(m)
+		}
 	case "task":
 		t, _ := s.state.Task(name)
 		s.json(t)

@@ -92,7 +92,11 @@ func (s *State) Wants(now Time) (wants []Want, next Time) {
 		case m.Agent == External:
 		case ends:
 			reason := "shut down as asked"
-			if m.Shutdown.Answer != "approved" {
+			switch {
+			case m.Shutdown.Answer == "approved":
+			case m.RetryAt != 0:
+				reason = "shut down while it was left alone after a failure"
+			default:
 				reason = "shut down at the deadline"
 			}
 			wants = append(wants, Want{Kind: WantStop, Key: "stop/" + m.Shutdown.Request, Member: m.Name, Incarnation: m.Incarnation, Reason: reason})

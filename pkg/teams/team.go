@@ -129,7 +129,7 @@ func (t *Team) Info(ctx context.Context) (info Info, err error) {
 // Members returns the lead and then the teammates in the order in which they joined, also those that have ended.
 func (t *Team) Members(ctx context.Context) (members []Member, err error) {
 	err = t.me.look(ctx, func(s *team.State) {
-		for _, m := range s.Members() {
+		for _, m := range s.Roster() {
 			members = append(members, memberOf(m))
 		}
 	})
@@ -145,8 +145,11 @@ func (t *Team) Member(ctx context.Context, name string) (m Member, err error) {
 		return m, err
 	}
 	t.desk.View(func(s *team.State) {
-		core, _ := s.Member(name)
-		m = memberOf(core)
+		for _, one := range s.Roster() {
+			if one.Name == name {
+				m = memberOf(one)
+			}
+		}
 	})
 	return m, nil
 }
