@@ -81,7 +81,7 @@ var rooms = []room{
 		"a checkpoint is made of a state and its records, whoever has them, and kept by git; the journal and what a restored team does are its caller's affair"},
 	{"checkout", []string{"checkpoint", "git", "proc", "team"},
 		"whether a directory is the one that a team was created in is found out in the same way before a session starts, before a team is resumed and when a person says that it was moved"},
-	{"branches", []string{"checkout", "checkpoint", "git", "proc", "team", "worktree"},
+	{"branches", []string{"checkout", "checkpoint", "consolidate", "git", "proc", "team", "worktree"},
 		"which branches are a team's follows from the team and its checkpoints; who wants them removed is its caller's affair"},
 	{"agent/shell", []string{"agent", "proc", "team"},
 		"a driver knows its contract, and sees the team through what the contract hands it, never through a desk"},

@@ -9,7 +9,9 @@
 //
 //   - A branch that is checked out anywhere stays. A worktree of the team that is gone counts for nothing: [Forget] removes what git still knows of it.
 //   - A branch is removed only as it was listed: one that has moved since stays. What it was is told, so that it can be made again.
-//   - Unless it is forced, a branch stays for as long as no other branch, tag or checkpoint has its commits. They are told.
+//   - Unless it is forced, a branch stays while no branch, tag or checkpoint that stays has its commits. They are named. The branches
+//     that are to go are judged as one set, so work keeps the name of its member's branch, and not that of the checkpoints alone.
+//   - Uncommitted work that a checkpoint carries is lost only where neither HEAD nor the work tree has it. The report is cadre's own.
 //   - The branch of checkpoints goes last. Killed in between, whoever comes next still finds there what else is the team's.
 package branches
 
@@ -17,12 +19,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	"cadre/internal/checkout"
 	"cadre/internal/checkpoint"
+	"cadre/internal/consolidate"
 	"cadre/internal/git"
 	"cadre/internal/proc"
 	"cadre/internal/team"
@@ -169,6 +173,10 @@ func Forget(ctx context.Context, procs *proc.Register, t team.Team, its func(dir
 func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch, force bool) ([]Branch, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	all = slices.Clone(all)
+	going := map[string]bool{}
+	for _, b := range all {
+		going[b.Name] = b.Unknown == "" && b.CheckedOut == ""
+	}
 	for i := range all {
 		b := &all[i]
 		if b.Unknown != "" || b.CheckedOut != "" {
@@ -183,19 +191,20 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 		case err != nil:
 			return all, err
 		case now != b.Commit:
-			b.Unknown = "it has moved meanwhile"
+			b.Unknown, going[b.Name] = "it has moved meanwhile", false
 			continue
 		}
 		if !force {
-			if b.Lost, err = lost(ctx, procs, t, *b); err != nil {
+			if b.Lost, err = lost(ctx, procs, t, *b, going); err != nil {
 				return all, err
 			}
 			if len(b.Lost) > 0 {
+				going[b.Name] = false
 				continue
 			}
 		}
 		if _, err := g.Text(ctx, "branch", "--quiet", "-D", b.Name); errors.As(err, &refused) { // checked out just now, say
-			b.Unknown = refused.Words
+			b.Unknown, going[b.Name] = refused.Words, false
 			continue
 		} else if err != nil {
 			return all, err
@@ -205,10 +214,11 @@ func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch
 	return all, nil
 }
 
-// lost returns the commits that are reachable from the branch and from nothing that stays. Of the branch of checkpoints these are the
-// commits of members and what was not committed, as the last checkpoint carries them: checkpoints themselves are no work, and what
+// lost returns the commits that are reachable from the branch, and from nothing but it and the other
+// branches that are going. Of the branch of checkpoints these are the commits of members and what was
+// not committed, as the last checkpoint carries them: checkpoints themselves are no work, and what
 // earlier ones carried was continued or left.
-func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch) ([]Lost, error) {
+func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch, going map[string]bool) ([]Lost, error) {
 	g := git.Runner{Procs: procs, Dir: t.Dir}
 	tips := []string{b.Commit}
 	if b.Checkpoints {
@@ -220,9 +230,14 @@ func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch) ([]L
 			return nil, err
 		}
 	}
+	args := slices.Concat([]string{"log", "--no-show-signature", "--format=%H%x09%s"}, tips, []string{"--not"})
+	for name, goes := range going {
+		if goes {
+			args = append(args, "--exclude=refs/heads/"+name)
+		}
+	}
 	// The references that cadre itself keeps commits with go with the team.
-	out, err := g.Text(ctx, slices.Concat([]string{"log", "--no-show-signature", "--format=%H%x09%s"}, tips,
-		[]string{"--not", "--exclude=refs/heads/" + b.Name, "--exclude=refs/cadre/" + t.Name + "/*", "--all"})...)
+	out, err := g.Text(ctx, append(args, "--exclude=refs/cadre/"+t.Name+"/*", "--all")...)
 	if err != nil {
 		return nil, err
 	}
@@ -234,8 +249,8 @@ func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch) ([]L
 	return all, nil
 }
 
-// carried returns the commits of members' branches that a checkpoint carries, and the one of what was not committed unless HEAD has the
-// same by now: that commit itself is never merged.
+// carried returns the commits of members' branches that a checkpoint carries, and the one of what was
+// not committed if any of that would be lost. That commit itself is never merged, so its files decide.
 func carried(ctx context.Context, g git.Runner, w checkpoint.Work) (tips []string, err error) {
 	for _, tip := range w.Branches {
 		tips = append(tips, tip.Commit)
@@ -243,20 +258,61 @@ func carried(ctx context.Context, g git.Runner, w checkpoint.Work) (tips []strin
 	if w.Shared == "" {
 		return tips, nil
 	}
-	changed, err := g.Text(ctx, "diff-tree", "-r", "-z", "--root", "--no-commit-id", "--no-renames", "--name-only", w.Shared)
-	if err != nil {
-		return nil, err
-	}
-	differs, err := g.Text(ctx, "diff-tree", "-r", "-z", "--no-renames", "--name-only", w.Shared, "HEAD")
-	if _, refused := errors.AsType[*git.Refusal](err); err != nil && !refused { // else there is no HEAD that could have it
-		return nil, err
-	}
-	now := map[string]bool{}
-	for path := range strings.SplitSeq(differs, "\x00") {
-		now[path] = path != ""
-	}
-	if err != nil || slices.ContainsFunc(strings.Split(changed, "\x00"), func(path string) bool { return now[path] }) {
+	nowhere, err := uncommitted(ctx, g, w)
+	if nowhere {
 		tips = append(tips, w.Shared)
 	}
-	return tips, nil
+	return tips, err
+}
+
+// uncommitted reports whether the commit of what was not committed has a file as neither HEAD nor the
+// work tree has it. The report does not count: cadre wrote it, and nobody works on it.
+func uncommitted(ctx context.Context, g git.Runner, w checkpoint.Work) (bool, error) {
+	from := w.Head
+	if from == "" {
+		var err error
+		if from, err = g.Text(ctx, "hash-object", "-t", "tree", "--stdin"); err != nil { // the empty tree
+			return false, err
+		}
+	}
+	changed, err := g.Changes(ctx, "diff-tree", "-r", from, w.Shared)
+	if err != nil {
+		return false, err
+	}
+	_, top, err := consolidate.Head(ctx, g.Procs, g.Dir)
+	if err != nil {
+		return false, err
+	}
+	changed = slices.DeleteFunc(changed, func(c git.Change) bool { return c.Path == w.Report })
+	if changed, err = both(changed, func() ([]git.Change, error) {
+		return g.Changes(ctx, "diff-tree", "-r", w.Shared, "HEAD")
+	}); len(changed) == 0 || err != nil {
+		return false, err
+	}
+	if top == "" { // a bare repository
+		return true, nil
+	}
+	scratch, err := os.MkdirTemp("", "cadre-branches-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(scratch)
+	changed, err = both(changed, func() ([]git.Change, error) {
+		return consolidate.Return{Procs: g.Procs, Dir: g.Dir, Scratch: scratch, From: w.Head, To: w.Shared}.Lacks(ctx)
+	})
+	return len(changed) > 0, err
+}
+
+// both returns the changes whose paths are among those that differ, too. All of them stay where git
+// cannot say which do: there is no HEAD, say, or a link stands where a folder was.
+func both(changed []git.Change, differ func() ([]git.Change, error)) ([]git.Change, error) {
+	found, err := differ()
+	if _, refused := errors.AsType[*git.Refusal](err); refused {
+		return changed, nil
+	}
+	differs := map[string]bool{}
+	for _, c := range found {
+		differs[c.Path] = true
+	}
+	return slices.DeleteFunc(changed, func(c git.Change) bool { return !differs[c.Path] }), err
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"cadre/internal/team"
+	"cadre/internal/worktree"
 )
 
 // Work is what the team has done in its repository. Every commit that it names is reachable from the checkpoint's commit, so whoever has the branch has
@@ -24,6 +25,9 @@ type Work struct {
 	// Shared is a commit on Head with what the team has changed in the work tree and not committed; "" where that is nothing.
 	Shared string `json:"shared,omitempty"`
 	Sum    string `json:"shared_sum,omitempty"` // of what Shared was made from
+
+	// Report is the path of the report on the team from Top; "" where it has none there. cadre wrote it, so a copy of it in Shared is nobody's work.
+	Report string `json:"report,omitempty"`
 
 	Branches []Tip    `json:"branches,omitempty"` // of members
 	Include  []string `json:"include,omitempty"`  // paths from Top that the user wants carried, whatever is in them
@@ -71,7 +75,7 @@ func (w *Work) tip() string {
 }
 
 func (w *Work) same(o *Work) bool {
-	return w.Machine == o.Machine && w.Top == o.Top && w.Place == o.Place && w.Branch == o.Branch && w.Head == o.Head && w.Shared == o.Shared && w.More == o.More && w.Unknown == o.Unknown &&
+	return w.Machine == o.Machine && w.Top == o.Top && w.Place == o.Place && w.Branch == o.Branch && w.Head == o.Head && w.Shared == o.Shared && w.Report == o.Report && w.More == o.More && w.Unknown == o.Unknown &&
 		slices.Equal(w.Branches, o.Branches) && slices.Equal(w.Include, o.Include) && slices.Equal(w.Left, o.Left)
 }
 
@@ -123,7 +127,7 @@ func place(dir string) string {
 
 // gather finds out what the team has done until now. before is what the checkpoint before carries; nil for none.
 func (b *branch) gather(ctx context.Context, t team.Team, before *Work, beside Beside) (Work, error) {
-	w := Work{Machine: machine(), Top: b.top, Place: place(b.repo)}
+	w := Work{Machine: machine(), Top: b.top, Place: place(b.repo), Report: worktree.From(b.top, t.Report)}
 	if before != nil && before.Place == w.Place && before.Machine == w.Machine { // a file that was to come along there is another one here
 		w.Include = slices.Clone(before.Include)
 	}
