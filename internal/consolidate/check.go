@@ -227,7 +227,7 @@ func (w *work) left(ctx context.Context, c team.Consolidation) []team.Fact {
 	staged, err := w.repo.changes(ctx, c.Parent, c.Tree)
 	if err == nil {
 		var left []team.Fact
-		if left, err = w.repo.left(ctx, w.Desk.Team().Base, pathsOf(staged), w.except(c)); err == nil {
+		if left, err = w.repo.left(ctx, w.Desk.Team().Base, pathsOf(staged), w.aside(c)); err == nil {
 			return left
 		}
 	}

@@ -296,7 +296,7 @@ func (w *work) lost(c team.Consolidation) error {
 
 // selected is the team's work in the work tree. What is shown before a consolidation and what that stages both come from here.
 func (w *work) selected(ctx context.Context, c team.Consolidation) (selection, error) {
-	return w.repo.sort(ctx, w.Desk.Team().Base, c, w.except(c))
+	return w.repo.sort(ctx, w.Desk.Team().Base, c, w.aside(c))
 }
 
 // ours is what is to be committed, or why that cannot be said.

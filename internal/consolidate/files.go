@@ -26,8 +26,8 @@ type entry struct {
 }
 
 // differing returns what differs from HEAD, in the work tree or in the index, in git's order. What git ignores, and repositories within this one, are
-// left out, and so is what is below one of the folders except.
-func (r *repository) differing(ctx context.Context, except []string) ([]entry, error) {
+// left out, and so is what is aside.
+func (r *repository) differing(ctx context.Context, but aside) ([]entry, error) {
 	out, err := r.Run(ctx, nil, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none")
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (r *repository) differing(ctx context.Context, except []string) ([]entry, e
 		default:
 			return nil, fmt.Errorf("git status says %.80q", line)
 		}
-		if e.path == "" || strings.HasSuffix(e.path, "/") || r.within(e.path, except) {
+		if e.path == "" || strings.HasSuffix(e.path, "/") || but.holds(r, e) {
 			continue
 		}
 		all = append(all, e)
@@ -90,28 +90,27 @@ func (r *repository) committed(ctx context.Context, path string) (string, error)
 	return worktree.Committed(ctx, r.Procs, r.top, head, path)
 }
 
-// except is what of the work tree is none of the team's work.
-func (w *work) except(c team.Consolidation) []string {
-	return w.repo.withReport(w.Except, w.Desk.Team(), c)
+// aside is what of the work tree is none of the team's work.
+type aside struct {
+	folders []string // with all that is below them
+	report  string   // by its path from the top; only while HEAD does not have it
 }
 
-// withReport adds the report on the team to what is none of its work. cadre wrote it, so it is committed only
-// where somebody names it.
-func (r *repository) withReport(except []string, t team.Team, c team.Consolidation) []string {
-	if t.Report == "" {
-		return except
-	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(t.Report))
-	if err != nil {
-		return except
-	}
-	path := filepath.Join(dir, filepath.Base(t.Report))
+func (a aside) holds(r *repository, e entry) bool {
+	return e.path == a.report && !e.tracked || r.within(e.path, a.folders)
+}
+
+// aside says what is left out. cadre wrote the report on the team, so it is committed only where
+// somebody names it, or where it is in the last commit already: the checks see it, and a clone of a
+// commit that had an older one would not be what they passed with.
+func (w *work) aside(c team.Consolidation) aside {
+	a := aside{folders: w.Except, report: worktree.From(w.repo.top, w.Desk.Team().Report)}
 	for _, named := range slices.Concat(c.Include, c.Only) {
-		if rel, err := filepath.Rel(r.path(named), path); err == nil && filepath.IsLocal(rel) {
-			return except
+		if named == a.report || strings.HasPrefix(a.report, named+"/") {
+			a.report = ""
 		}
 	}
-	return append(slices.Clip(except), path)
+	return a
 }
 
 // mostBytes is how much of what was not committed is read to know it again.
@@ -155,7 +154,7 @@ func Look(ctx context.Context, dir string, except ...string) team.Base {
 	b := team.Base{Top: r.top}
 	if b.Commit, err = r.head(ctx); err == nil {
 		var files []entry
-		if files, err = r.differing(ctx, realPaths(except)); err == nil {
+		if files, err = r.differing(ctx, aside{folders: realPaths(except)}); err == nil {
 			b.Dirty, err = r.facts(ctx, files)
 		}
 	}
@@ -188,9 +187,9 @@ type selection struct {
 }
 
 // sort looks at what differs from HEAD.
-func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidation, except []string) (selection, error) {
+func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidation, but aside) (selection, error) {
 	var s selection
-	files, err := r.differing(ctx, except)
+	files, err := r.differing(ctx, but)
 	if err != nil {
 		return s, err
 	}
@@ -235,7 +234,8 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 		if err != nil {
 			return s, err
 		}
-		if committed == was { // what the person had there is committed since, so the rest is the team's
+		// What the person had there is committed since, so the rest is the team's. A report is written as a whole.
+		if committed == was || e.path == but.report {
 			s.ours = append(s.ours, e.path)
 		} else {
 			s.both = append(s.both, e.path)
@@ -253,8 +253,8 @@ func (r *repository) sort(ctx context.Context, base team.Base, c team.Consolidat
 }
 
 // left is what differs from HEAD, is not part of the tree and is not as it was when the team was created: what checks made or changed.
-func (r *repository) left(ctx context.Context, base team.Base, staged, except []string) ([]team.Fact, error) {
-	files, err := r.differing(ctx, except)
+func (r *repository) left(ctx context.Context, base team.Base, staged []string, but aside) ([]team.Fact, error) {
+	files, err := r.differing(ctx, but)
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,7 @@ func (w *work) noted(ctx context.Context, c team.Consolidation) (map[string]stri
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	files, err := w.repo.differing(ctx, w.except(c))
+	files, err := w.repo.differing(ctx, w.aside(c))
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (w *work) settle(ctx context.Context, c team.Consolidation, at site) (again
 
 func (w *work) wrote(ctx context.Context, c team.Consolidation, at site) (found wrote, err error) {
 	if c.Clean {
-		files, err := at.repo.differing(ctx, nil)
+		files, err := at.repo.differing(ctx, aside{})
 		for _, e := range files {
 			switch {
 			case e.submodule && !e.moved:
@@ -189,7 +189,7 @@ func (w *work) wrote(ctx context.Context, c team.Consolidation, at site) (found 
 			return found, err
 		}
 	}
-	files, err := w.repo.differing(ctx, w.except(c))
+	files, err := w.repo.differing(ctx, w.aside(c))
 	if err != nil {
 		return found, err
 	}

@@ -290,6 +290,48 @@ func removing(t *testing.T, isolated bool, then string) *lab {
 	return l
 }
 
+// The report is not committed, but for one that HEAD has: the checks see that, and so has a clone of the commit.
+func TestTrackedReport(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		tracked, dirty bool
+		only           []string
+		check          string
+		want           []string
+	}{
+		"untracked":                      {want: []string{"A:new.txt"}, check: "test -e new.txt"},
+		"tracked":                        {tracked: true, want: []string{"A:new.txt", "M:rep.md"}, check: "grep -q fresh rep.md"},
+		"tracked, and of an earlier run": {tracked: true, dirty: true, want: []string{"A:new.txt", "M:rep.md"}, check: "grep -q fresh rep.md"},
+		"tracked, and not named":         {tracked: true, only: []string{"new.txt"}, want: []string{"A:new.txt"}, check: "test -e new.txt"},
+	} {
+		l := newLab(t)
+		if c.tracked {
+			l.write("rep.md", "of the first run\n")
+			l.git("add", "rep.md")
+			l.git("commit", "-q", "-m", "the report")
+		}
+		if c.dirty {
+			l.write("rep.md", "of the second run\n")
+		}
+		l.found(team.Check{Name: "report", Command: c.check})
+		l.write("rep.md", "fresh\n")
+		l.do(team.User, &team.SetStatus{Status: team.TeamActive, Report: filepath.Join(l.project, "rep.md")})
+		l.write("new.txt", "the team's\n")
+		var said []string
+		o := l.options()
+		o.Only, o.Log = c.only, func(text string) { said = append(said, text) }
+		if _, err := Run(l.ctx, o); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		l.want(l.committed(), c.want...)
+		l.passes()
+		if noted := strings.Contains(strings.Join(said, "\n"), "changes of rep.md, which are not committed"); noted != (c.only != nil) {
+			t.Errorf("%s: it said %q", name, said)
+		}
+	}
+}
+
 // What the checks remove of what is to be committed is there again when the attempt is given up, so that the next one commits it.
 func TestChecksThatRemove(t *testing.T) {
 	t.Parallel()
