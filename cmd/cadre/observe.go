@@ -79,6 +79,9 @@ is awaited, until you interrupt it.
 Nothing of what is read is printed, but with --pass: then standard output is standard input, unchanged, with the events of --json as
 lines of their own between its lines, and what is meant for people is printed on standard error.
 
+Where a stream comes on standard input or through --sdk-url, and the environment is that of a teammate (CLAUDE_CODE_TEAM_NAME, CLAUDE_CODE_AGENT_NAME), it is that
+teammate's. A stream that says nothing of its sender is known for a teammate's by its first message or plan.
+
 With --sdk-url it stands between a Claude Code that connects to it and whoever uses that, and passes on what both say as it is. --exec starts the
 program, with the arguments behind --; its user is standard input and output with --pass, else a WebSocket, whose address and bearer
 token are told (the token is $CADRE_CONSUMER_TOKEN, if that is set). Without --exec those of the program are told as well; called again with the same address and
@@ -253,6 +256,7 @@ func (o *observation) feeds(args []string) (all []feed.Feed, err error) {
 	for _, arg := range args {
 		if arg == "-" {
 			s := &feed.Stream{Source: "stdin", Reader: os.Stdin}
+			s.Team, s.Member = observe.TeammateOf(os.Getenv)
 			if o.pass {
 				s.Pass, s.Rest = o.passOn, o.flush
 			}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"cadre/internal/feed"
+	"cadre/internal/observe"
 	"cadre/internal/proc"
 	"cadre/internal/sdkurl"
 )
@@ -79,6 +80,9 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 func (f *relayed) Run(ctx context.Context, to feed.Listener) error {
 	f.to = to
 	f.relay.After(to.Place(relaySource).Event)
+	if ofTeam, member := observe.TeammateOf(os.Getenv); member != "" {
+		to.Introduce(relaySource, ofTeam, member)
+	}
 	defer f.procs.Close(context.WithoutCancel(ctx))
 	exit, err := f.relay.Run(ctx)
 	f.errs.Close()

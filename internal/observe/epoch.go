@@ -16,7 +16,8 @@ type epoch struct {
 	Name        string           `json:"name,omitempty"` // by which its agents know it; "" while that is not known, because what it was read back from does not say
 	LeadSession string           `json:"leadSession,omitempty"`
 	LeadSource  string           `json:"leadSource,omitempty"`
-	Mate        string           `json:"mate,omitempty"` // session of the teammate who was heard first
+	Within      string           `json:"within,omitempty"` // the session that teammates without a process of their own work in: their lead's
+	Mate        string           `json:"mate,omitempty"`   // session of the teammate who was heard first
 	Founded     stamp            `json:"founded"`
 	Created     team.Time        `json:"created,omitempty"` // as its config.json says, where that was read: a team that is made anew under the same name has another
 	Gone        map[string]stamp `json:"gone,omitempty"`    // teams that are not observed any more, and since when
@@ -48,17 +49,23 @@ func (o *Observer) precedes(at stamp) bool {
 // anySource leads a team that was read back and whose lead's session is not known.
 const anySource = "*"
 
-// joins reports whether a teammate's doings are the observed team's. A teammate that names its team shows that there is one.
+// unnamed is what a team is called whose name nobody has said yet.
+const unnamed = "team"
+
+// joins reports whether a teammate's doings are the observed team's. A teammate shows that there is one, also where it does not name it.
 func (o *Observer) joins(by speaker, at stamp, source string) bool {
 	if o.here() {
 		if o.older(at, source) || o.precedes(at) || !o.called(by.Team) {
 			return false
 		}
 	} else {
-		if by.Team == "" || !o.wanted(by.Team, at) {
+		if by.Team == "" && o.unnameable() || !o.wanted(by.Team, at) {
 			return false
 		}
 		o.found(by.Team, "", "", at, "")
+	}
+	if by.Side && o.epoch.Within == "" {
+		o.epoch.Within = by.Session
 	}
 	if o.epoch.Mate == "" {
 		o.epoch.Mate = by.Session
@@ -70,6 +77,9 @@ func (o *Observer) joins(by speaker, at stamp, source string) bool {
 	}
 	return true
 }
+
+// unnameable reports whether a team that nobody has named is not to be observed: a certain one is, or it may be one that was there before.
+func (o *Observer) unnameable() bool { return o.s != nil || o.options.Of != "" }
 
 // found begins the observation of a team, in the place of another one if that was observed. A lead's own list of tasks becomes the team's where the team is one
 // that its session has from its start.
@@ -93,6 +103,7 @@ func (o *Observer) found(name, session, source string, at stamp, goal string) {
 	if one := o.sessions[session]; one != nil {
 		dir = one.Dir
 	}
+	name = first(name, unnamed)
 	o.emit(&team.TeamCreated{Team: team.Team{ID: id, Name: first(o.options.Name, name), Observed: name, Status: team.TeamPending, Goal: goal, Dir: dir},
 		Lead: team.Member{Name: o.options.Lead, Agent: team.External, Status: team.Active, Session: session, Incarnation: 1}})
 	for _, id := range slices.Clone(o.order) {
@@ -129,6 +140,7 @@ func (o *Observer) wanted(name string, at stamp) bool {
 func (o *Observer) succeeds(name, session string, at stamp) bool {
 	e := &o.epoch
 	switch _, past := e.Gone[name]; {
+	case o.strangeLead(session):
 	case e.Name == "", session == "":
 		return false
 	case name == e.Name && (session == e.LeadSession || e.LeadSession == ""):
@@ -137,6 +149,12 @@ func (o *Observer) succeeds(name, session string, at stamp) bool {
 		return false
 	}
 	return e.Founded.before(at)
+}
+
+// strangeLead reports whether a session leads another team than the one that is observed, of which nothing is known but the session that its teammates work in.
+func (o *Observer) strangeLead(session string) bool {
+	e := &o.epoch
+	return e.Name == "" && e.LeadSession == "" && e.Within != "" && session != "" && session != e.Within
 }
 
 // madeAnew reports whether a config.json of the observed team's name is of another team, which was made when that one was gone, while nobody looked.
@@ -186,7 +204,7 @@ func (o *Observer) ended(id string, at stamp, reason string) {
 
 // waits reports whether a teammate's doings wait until more is known: whose it is, or of a team whose beginning was not read yet.
 func (o *Observer) waits(by speaker, at stamp, source string) bool {
-	return by.Team == "" && !o.here() || o.strange(by) && !o.older(at, source)
+	return by.Team == "" && !o.here() && o.unnameable() || o.strange(by) && !o.older(at, source)
 }
 
 // strange reports whether a teammate is of another team than the one that is observed, which may begin after it.
@@ -197,7 +215,7 @@ func (o *Observer) strange(by speaker) bool {
 	case !o.here() || past:
 		return false
 	case by.Team == "":
-		return by.Side && by.Session != "" && e.LeadSession != "" && !o.leads(by.Session, "")
+		return by.Side && by.Session != "" && (e.LeadSession != "" && !o.leads(by.Session, "") || e.LeadSession == "" && e.Within != "" && e.Within != by.Session)
 	}
 	return o.options.Of == "" && e.Name != "" && by.Team != e.Name // none but one is waited for
 }

@@ -222,6 +222,7 @@ func TestUsageBeforeJoining(t *testing.T) {
 // What waits for its team has a bound, and what is lost at it is said: once while it lasts.
 func TestTooMuchIsHeld(t *testing.T) {
 	s := play(t)
+	s.Observer = New(Options{Of: "fx"})
 	s.source, s.session = "alice", "99990000"
 	s.Introduce("alice", "", "alice")
 	gaps := 0

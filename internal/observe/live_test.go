@@ -153,7 +153,7 @@ func TestLive(t *testing.T) {
 						left = left || len(lines[in.source]) > 0
 					}
 				}
-				if patches < 10 {
+				if patches < 4 {
 					t.Errorf("only %d patches in %d lines", patches, n)
 				}
 			})

@@ -227,6 +227,9 @@ func (o *Observer) adopt(s *team.State) {
 	if o.epoch.Name == "" {
 		o.epoch.Name = first(s.Team().Observed, s.Team().Name)
 	}
+	if o.epoch.Name == unnamed {
+		o.epoch.Name = ""
+	}
 	o.epoch.Founded = stamp{At: s.Team().CreatedAt}
 	for n := 1; n <= o.placed; n++ {
 		if t, ok := s.Task(fmt.Sprint(n)); ok && !skipped(t) {
@@ -297,7 +300,7 @@ func FromAgents(options Options, agents []string, now team.Time) (*Observer, See
 	if len(agents) == 0 {
 		return o, Seen{}
 	}
-	t := &TeamState{Name: "team", Role: RoleLead}
+	t := &TeamState{Name: unnamed, Role: RoleLead}
 	for _, name := range agents {
 		t.Members = append(t.Members, TeamMember{Name: name, Status: active})
 	}

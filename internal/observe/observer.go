@@ -24,6 +24,9 @@ type Options struct {
 	MaxLine int
 }
 
+// leadName is what Claude Code calls the lead of each team.
+const leadName = "team-lead"
+
 // MaxLine is the length from which a line is huge.
 const MaxLine = 10 << 20
 
@@ -96,7 +99,7 @@ type Seen struct {
 // New returns an observer that has seen nothing.
 func New(options Options) *Observer {
 	if options.Lead == "" {
-		options.Lead = "team-lead"
+		options.Lead = leadName
 	}
 	if options.TTL == 0 {
 		options.TTL = TTL

@@ -78,6 +78,20 @@ func outcomeOf(tool string, r *result, isMember func(string) bool) *outcome {
 	return o
 }
 
+// signed is who made a call, where its result says that it was a teammate, and of which team, where it says that too.
+func (o *outcome) signed(tool string) (member, ofTeam string) {
+	switch sender := o.Routing.Sender; {
+	case !o.ok:
+	case tool == "SendMessage" && sender != "" && sender != leadName:
+		return sender, ""
+	case tool == "ExitPlanMode" && o.Awaiting:
+		if parts := strings.Split(o.PlanID, "@"); len(parts) == 3 {
+			return parts[1], parts[2]
+		}
+	}
+	return "", ""
+}
+
 func isObject(data []byte) bool {
 	data = bytes.TrimSpace(data)
 	return len(data) > 1 && data[0] == '{' && data[len(data)-1] == '}'

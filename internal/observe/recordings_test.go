@@ -30,6 +30,8 @@ var recordings = map[string][]input{
 	"2.1.177 stream":           {{"lead", "2.1.177/stream.jsonl"}},
 	"2.1.329 lead in tmux":     {{"lead", "2.1.329/tmux/transcript-lead.jsonl"}},
 	"2.1.329 team in tmux":     {{"lead", "2.1.329/tmux/transcript-lead.jsonl"}, {"alice", "2.1.329/tmux/transcript-alice.jsonl"}, {"bob", "2.1.329/tmux/transcript-bob.jsonl"}},
+	"2.1.47 teammate alone":    {{"alice", "2.1.47/transcript-alice.jsonl"}},
+	"2.1.329 teammate alone":   {{"bob", "2.1.329/tmux/transcript-bob.jsonl"}},
 	"2.1.47 lead and teammate": {{"lead", "2.1.47/transcript-lead.jsonl"}, {"alice", "2.1.47/transcript-alice.jsonl"}},
 	"2.1.329 team in tmux and its files": {{"lead", "2.1.329/tmux/transcript-lead.jsonl"}, {"alice", "2.1.329/tmux/transcript-alice.jsonl"},
 		{"bob", "2.1.329/tmux/transcript-bob.jsonl"}, {"files", "2.1.329/files"}},

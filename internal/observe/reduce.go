@@ -25,6 +25,12 @@ func (o *Observer) fact(f fact) {
 		}
 		by.Member = o.sideMember(by.Agent)
 	}
+	var own *board // the list of a session that turns out to be a teammate's
+	if who, of := out.signed(f.Call.Tool); by.Agent == "" && by.Member == "" && by.Session != "" && who != "" && who != o.lead() && !o.leads(by.Session, f.Call.Source) {
+		one := o.session(by.Session)
+		one.Team, one.Member, own = of, who, one.Board
+		by.Team, by.Member = of, who
+	}
 	switch {
 	case by.Agent != "" && by.Member == "":
 		o.hold(f)
@@ -37,6 +43,10 @@ func (o *Observer) fact(f fact) {
 	}
 	if by.Agent != "" {
 		o.aloud(&f)
+	}
+	if own != nil {
+		o.board.join(own)
+		o.session(by.Session).Board = newBoard()
 	}
 	if o.s != nil && o.s.Remembers(f.Call.ID) { // it was journaled, and what was saved beside the journal is older
 		o.counts.Duplicates++
@@ -110,6 +120,8 @@ func (o *Observer) created(f *fact, out *outcome) {
 	case name == "" || f.Call.By.Member != "" || !o.wanted(name, f.Result.At):
 	case !o.here() || o.succeeds(name, f.Call.By.Session, f.Result.At):
 		o.found(name, f.Call.By.Session, f.Call.Source, f.Result.At, in.Description)
+	case o.strangeLead(f.Call.By.Session):
+		o.past(name, f.Result.At)
 	case o.called(name) && o.epoch.LeadSession == "" && o.epoch.LeadSource == "":
 		o.led(f.Call.By.Session, f.Call.Source, f.Result.At)
 	case !o.called(name):
@@ -142,7 +154,7 @@ func (o *Observer) spawned(f *fact, out *outcome) {
 	switch {
 	case own && o.wanted(of, f.Result.At) && (!o.here() || o.succeeds(of, f.Call.By.Session, f.Result.At)):
 		o.found(of, f.Call.By.Session, f.Call.Source, f.Result.At, "")
-	case o.here() && o.leads(f.Call.By.Session, f.Call.Source):
+	case o.here() && (o.leads(f.Call.By.Session, f.Call.Source) || f.Call.By.Session != "" && f.Call.By.Session == o.epoch.Within):
 		if o.precedes(f.Result.At) {
 			return
 		}

@@ -199,7 +199,7 @@ func TestReview(t *testing.T) {
 		}
 		s.task("1", "A")
 		s.spawn("carol") // into a team whose name is known only now
-		s.want("team/lead alice:active bob:active carol:active #1:pending")
+		s.want("fx/lead alice:active bob:active carol:active #1:pending")
 		if o, seen := FromAgents(Options{}, nil, 0); o.State() != nil || seen.Records != nil {
 			t.Error("a team of nobody")
 		}

@@ -25,6 +25,9 @@ func (o *Observer) settle(id, actor string, at stamp) {
 		clear(o.roster.dirty)
 		return
 	}
+	if t := o.epoch.Name; t != "" && !o.founding() && o.s.Team().Observed == unnamed && t != unnamed && o.options.Name != unnamed {
+		o.emit(&team.MemberDescribed{Member: o.lead(), Team: t})
+	}
 	said := o.events
 	o.events = nil
 	if len(said) > 0 {

@@ -222,6 +222,9 @@ func (o *Observer) system(src *source, m *message, by speaker, at stamp) {
 			one := o.session(m.Session)
 			one.Init, one.Agents = true, m.Agents
 		}
+		if by.Member != "" && by.Team != "" && !o.waits(by, at, "") && o.joins(by, at, "") { // its session begins
+			o.settle(o.anID("init"), by.Member, at)
+		}
 	case "turn_duration":
 		o.fire(src, "")
 		o.turnEnded(by, at)

@@ -123,8 +123,9 @@ type (
 	MemberFailed struct{ Member, Reason string }
 	// MemberReturned says that a member that had ended is there again, as its Member says it is: somebody else started it anew. No command of ours does it.
 	MemberReturned struct{ Member Member }
-	// MemberDescribed says more of a member than was known when it joined. What is "" stays as it was.
-	MemberDescribed struct{ Member, Model, Role, Prompt, Color, Session string }
+	// MemberDescribed says more of a member than was known when it joined. What is "" stays as it was. Team is the name by which an observed team goes among its
+	// agents, where nobody had said it yet.
+	MemberDescribed struct{ Member, Model, Role, Prompt, Color, Session, Team string }
 	// ModeChanged sets the member's permission mode.
 	ModeChanged struct{ Member, Mode string }
 	// ShutdownRequested asks this incarnation of the member to end.

@@ -21,6 +21,7 @@ func (e *MemberDescribed) fields(c *coder) {
 	c.str("prompt", &e.Prompt)
 	c.str("color", &e.Color)
 	c.str("session", &e.Session)
+	c.str("team", &e.Team)
 }
 
 func (e *TasksSkipped) fields(c *coder) { c.int("through", &e.Through) }
@@ -53,6 +54,12 @@ func (e *MemberDescribed) apply(s *State, _ *Record) {
 		if part.from != "" {
 			*part.to = part.from
 		}
+	}
+	if t := &s.team; e.Team != "" && t.Observed != "" {
+		if t.Name == t.Observed {
+			t.Name = e.Team
+		}
+		t.Observed = e.Team
 	}
 }
 

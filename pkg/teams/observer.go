@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 
 	"cadre/internal/desk"
@@ -136,6 +137,22 @@ func encoded(v any) json.RawMessage {
 
 // Introduce says that a source is the stream of that teammate, where its lines do not.
 func (o *Observer) Introduce(source, member string) { o.watch.Introduce(source, "", member) }
+
+// IntroduceEnvironment says that a source is the stream of a session with this environment, in the form of os.Environ. It reports whether that is a teammate's.
+func (o *Observer) IntroduceEnvironment(source string, environ []string) bool {
+	ofTeam, member := observe.TeammateOf(func(name string) string {
+		for _, one := range environ {
+			if value, ok := strings.CutPrefix(one, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	})
+	if member != "" {
+		o.watch.Introduce(source, ofTeam, member)
+	}
+	return member != ""
+}
 
 // Gap says that something of a source was lost, as behind a connection that was down.
 func (o *Observer) Gap(source, reason string) { o.watch.Gap(source, reason) }
