@@ -32,8 +32,6 @@ lead: {agent: claude}
 permissions: {mode: bypassPermissions}
 members:
   - {name: well, agent: claude}
-  - {name: gone, agent: claude, command: /nowhere/claude}
-  - {name: gone-codex, agent: codex, command: /nowhere/codex}
   - {name: broken, agent: claude, command: ./broken}
   - {name: broken-codex, agent: codex, command: ./broken}
   - {name: broken-gemini, agent: gemini, command: ./broken}
@@ -49,7 +47,6 @@ tasks: [{id: one}]
 		t.Errorf("something was tried again that only a person can help:\n%s", r.out)
 	}
 	for name, words := range map[string]string{
-		"gone": "/nowhere/claude", "gone-codex": "/nowhere/codex",
 		"broken": "broken: cannot find libnode.so.42", "broken-codex": "broken: cannot find libnode.so.42", "broken-gemini": "broken: cannot find libnode.so.42",
 		"keyless": "Not logged in", "keyless-codex": "CADRE_TEST_KEY", "keyless-gemini": "Gemini API key is missing", "odd": "tools is map[no:list], not a list of names",
 	} {
@@ -64,16 +61,21 @@ tasks: [{id: one}]
 	}
 }
 
-// A lead that cannot start ends the run, in its own words.
+// A lead that cannot start ends the run, in its own words; one whose program is not there begins none.
 func TestLeadThatCannotStart(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(*agenttest.Request) agenttest.Turn { return agenttest.Say("no") }, "claude")
-	for command, words := range map[string]string{"command: /nowhere/claude": "/nowhere/claude: no such file or directory", `env: {ANTHROPIC_API_KEY: ""}`: "Not logged in"} {
-		r := s.run(s.file("name: headless\ngoal: start\nlead: {agent: claude, " + command + "}\n"))
-		s.ended(r, 1)
-		if !strings.Contains(r.err, "not finished: the lead cannot go on: ") || !strings.Contains(r.err, words) {
-			t.Errorf("it says %s", r.err)
-		}
-		s.must("cleanup", "headless", "--force")
+	file := func(more string) string {
+		return s.file("name: headless\ngoal: start\nlead: {agent: claude, " + more + "}\n")
+	}
+	r := s.run(file("command: /nowhere/claude"))
+	s.ended(r, 2)
+	if !strings.Contains(r.err, "/nowhere/claude: no such file or directory (lead)") {
+		t.Errorf("it says %s", r.err)
+	}
+	r = s.run(file(`env: {ANTHROPIC_API_KEY: ""}`))
+	s.ended(r, 1)
+	if !strings.Contains(r.err, "not finished: the lead cannot go on: Not logged in") || !strings.Contains(r.err, "claude auth login") {
+		t.Errorf("it says %s", r.err)
 	}
 }

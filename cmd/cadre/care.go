@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
 	"cadre/internal/proc"
 	"cadre/internal/sanitize"
@@ -68,6 +69,7 @@ type check struct {
 	OK     bool   `json:"ok"`
 	Needed bool   `json:"needed"`
 	Detail string `json:"detail"`
+	Login  string `json:"login,omitempty"` // of an agent: logged in, not logged in, or login unknown
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -85,8 +87,11 @@ func (a *app) doctorCommand() *cobra.Command {
 				var t show.Table
 				for _, c := range checks {
 					mark := "ok"
-					if !c.OK {
+					switch {
+					case !c.OK:
 						mark = "missing"
+					case c.Login == string(agent.NotLoggedIn):
+						mark = "log in"
 					}
 					t.Row(mark, c.Name, c.Detail)
 				}
@@ -127,15 +132,35 @@ func checkAgents(ctx context.Context) []check {
 	var asking sync.WaitGroup
 	for i, name := range drivers.Models {
 		asking.Go(func() {
+			var login agent.Login
+			var loggedIn sync.WaitGroup
+			loggedIn.Go(func() { login = drivers.Login(ctx, name, "", "", os.Environ()) })
 			p := drivers.Probe(ctx, name)
+			loggedIn.Wait()
 			checks[i] = check{Name: name, OK: p.Program != "" && p.Missing == "", Detail: p.Missing}
 			if p.Program != "" {
 				checks[i].Detail = strings.Join(append([]string{p.Version, p.Program}, p.Can...), ", ") + prefix("; ", p.Missing)
+				if p.Missing == "" {
+					checks[i].Login = string(login.State)
+					checks[i].Detail = loginLine(login) + "; " + checks[i].Detail
+				}
 			}
 		})
 	}
 	asking.Wait()
 	return append(checks, check{Name: team.Shell, OK: true, Detail: "runs the commands of tasks"}, check{Name: team.ACP + "COMMAND", OK: true, Detail: "any agent that speaks the Agent Client Protocol"})
+}
+
+// loginLine says whether somebody is logged in, and how that is done where nobody is for sure.
+func loginLine(l agent.Login) string {
+	line := string(l.State)
+	if l.Detail != "" {
+		line += " (" + l.Detail + ")"
+	}
+	if l.State != agent.LoggedIn && l.How != "" {
+		line += "; to log in: " + l.How
+	}
+	return line
 }
 
 func checkProgram(ctx context.Context, program string, needed bool, args ...string) check {

@@ -349,6 +349,8 @@ func saysMore(items []team.Item, e team.Event) bool {
 			return i.Request == e.Permission.Request
 		case *team.PlanSubmitted:
 			return i.Request == e.Request
+		case *team.MemberTroubled:
+			return i.Kind == team.ItemLeadFailed && i.Member == e.Member
 		case *team.BudgetExhausted:
 			return i.Kind == team.ItemBudget && i.About == e.What
 		}
@@ -384,21 +386,15 @@ func headline(e team.Event, r *team.Record, d *desk.Desk) string {
 		}
 		return fmt.Sprintf("✉ %s → %s: %s", e.Message.From, e.Message.To, e.Message.Body)
 	case *team.MemberStatusChanged:
-		if e.Status == team.Active && slices.ContainsFunc(r.Events, tellsLead) { // its agent tries again by itself, maybe for minutes
-			return fmt.Sprintf("  %s has trouble: %s", e.Member, e.Summary)
+		if e.Trouble != "" { // its agent tries again by itself, maybe for minutes
+			return fmt.Sprintf("! %s has trouble: %s", e.Member, e.Summary)
 		}
 	case *team.ReportAsked, *team.MemberTroubled, *team.HandoverRequested:
-		return "  " + show.Lines(&team.Record{Events: []team.Event{e}})[0]
+		return "  " + show.Lines(&team.Record{At: r.At, Events: []team.Event{e}})[0]
 	case *team.MemberFailed, *team.HookRejected, *team.BudgetExhausted, *team.PermissionRequested, *team.PlanSubmitted:
 		return "! " + show.Lines(&team.Record{Events: []team.Event{e}})[0]
 	}
 	return ""
-}
-
-// tellsLead reports whether the event is a note of the team to the lead.
-func tellsLead(e team.Event) bool {
-	m, ok := e.(*team.MessageSent)
-	return ok && m.Message.From == "" && m.Message.Type == team.TypeSystem
 }
 
 func (p *progress) note(text string) {

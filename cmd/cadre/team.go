@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/access"
+	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
 	"cadre/internal/checkout"
 	"cadre/internal/consolidate"
@@ -126,9 +128,10 @@ func atLeast(n int) cobra.PositionalArgs {
 
 func (a *app) spawnCommand() *cobra.Command {
 	var body team.SpawnMember
+	var wait bool
 	c := a.onTeam(1, &cobra.Command{
 		Use: "spawn [TEAM] NAME", Short: "Add a teammate",
-		Long: "Add a teammate.\n\n  claude, codex, gemini, opencode, acp:COMMAND   a coding agent; a host in the background runs its session\n  claude-tmux   Claude Code at a terminal of its own, to which you can go\n  shell     runs the commands of tasks (cadre task add --run), in the same way\n  external  has no session: a person or a program acts as it, with --as NAME and --from NAME, or through cadre mcp\n\nIt starts with the lead's permission mode; cadre mode changes it. A role that names a file in .claude/agents has its prompt, tools and model.",
+		Long: "Add a teammate.\n\n  claude, codex, gemini, opencode, acp:COMMAND   a coding agent; a host in the background runs its session\n  claude-tmux   Claude Code at a terminal of its own, to which you can go\n  shell     runs the commands of tasks (cadre task add --run), in the same way\n  external  has no session: a person or a program acts as it, with --as NAME and --from NAME, or through cadre mcp\n\nIt starts with the lead's permission mode; cadre mode changes it. A role that names a file in .claude/agents has its prompt, tools and model.\n\nA coding agent that is not installed, or to which nobody is logged in, is not added. With --wait the command ends when its session runs, or says why it does not.",
 	}, func(c *cobra.Command, name string, args []string) (err error) {
 		if err := knownAgent(body.Agent); err != nil {
 			return err
@@ -152,6 +155,9 @@ func (a *app) spawnCommand() *cobra.Command {
 				}
 			}
 			// What can fail comes before the member is on record.
+			if err := able(c.Context(), &body, t.Dir); err != nil {
+				return err
+			}
 			dir, err := a.home.Folder(name)
 			if err != nil {
 				return err
@@ -165,6 +171,9 @@ func (a *app) spawnCommand() *cobra.Command {
 			var m team.Member
 			d.View(func(s *team.State) { m, _ = s.Member(body.Name) })
 			a.winding(d.Team())
+			if wait && m.Agent != team.External {
+				return nil // there is more to say of it
+			}
 			return a.print(m, said("%s joined team %s", m.Name, name))
 		})
 		if err != nil || body.Agent == team.External {
@@ -175,7 +184,14 @@ func (a *app) spawnCommand() *cobra.Command {
 			return err
 		}
 		defer d.Close()
-		return start.ensure(c.Context(), d, dir, body.Name)
+		if err := start.ensure(c.Context(), d, dir, body.Name); err != nil || !wait {
+			return err
+		}
+		m, err := awaitStart(c.Context(), d, body.Name)
+		if err != nil {
+			return err
+		}
+		return a.print(m, said("%s joined team %s, and its session runs", m.Name, name))
 	})
 	c.Flags().StringVar(&body.Agent, "agent", team.Shell, strings.Join(drivers.Words(), ", "))
 	c.Flags().StringVar(&body.Model, "model", "", "the model; by default the agent's own choice")
@@ -185,6 +201,7 @@ func (a *app) spawnCommand() *cobra.Command {
 	c.Flags().StringVar(&body.Isolation, "isolation", "", "worktree: a git worktree and a branch of its own")
 	c.Flags().StringVar(&body.Role, "role", "", "tasks can be meant for a role")
 	c.Flags().StringVar(&body.Prompt, "prompt", "", "what the teammate is told at its start")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until its session runs")
 	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may write nothing before the lead approved its plan")
 	actsAs(c)
 	return c
@@ -201,6 +218,46 @@ func (a *app) spawns(ctx context.Context, name, agent string) error {
 	}
 	defer d.Close()
 	return a.who.Spawns(agent, drivers.Offers(leadAgent(d)))
+}
+
+// able says why no session of the member could work, as far as that can be told without starting one.
+func able(ctx context.Context, m *team.SpawnMember, dir string) error {
+	var login agent.Login
+	var asking sync.WaitGroup
+	asking.Go(func() { login = drivers.Login(ctx, m.Agent, m.Program, dir, append(os.Environ(), m.Env...)) })
+	err := drivers.Missing(ctx, m.Agent, m.Program)
+	asking.Wait()
+	switch {
+	case err != nil:
+		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s was not added: %s cannot work here: %v", m.Name, m.Agent, err)}
+	case login.State == agent.NotLoggedIn && len(m.Args) == 0: // its arguments may say how it logs in
+		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s was not added: nobody is logged in to %s here%s. To log in: %s. Then run the command again", m.Name, m.Agent, prefix(": ", login.Detail), login.How)}
+	}
+	return nil
+}
+
+// startTime bounds the wait for a session; each driver bounds its own start below that.
+const startTime = 4 * time.Minute
+
+// awaitStart waits until the member's session runs. Its first failure ends the wait, also where it is tried again.
+func awaitStart(ctx context.Context, d *desk.Desk, member string) (m team.Member, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("the session of %s did not start within %s; to see why: cadre log %s", member, startTime, d.Team().Name))
+	defer cancel()
+	for {
+		var seq int64
+		d.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
+		switch {
+		case !m.Status.Running():
+			return m, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s could not start: %s. To try again: cadre spawn %s NAME --agent %s", member, m.Summary, d.Team().Name, m.Agent)}
+		case m.Setbacks > 0:
+			return m, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s could not start yet, and is tried again: %s", member, m.Summary)}
+		case m.Status != team.Spawning:
+			return m, nil
+		}
+		if err := d.Wait(ctx, seq); err != nil {
+			return m, context.Cause(ctx)
+		}
+	}
 }
 
 // isolates says why no member can have a worktree of its own in that directory.

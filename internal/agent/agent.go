@@ -53,6 +53,49 @@ type Probe struct {
 	Missing string   // what to do about it, when it cannot be used
 }
 
+// Locator is an Agent that can say without starting anything whether its program is there.
+type Locator interface {
+	// Locate says why the program is not there, and what to do about that. program is the executable instead of the agent's own, or "".
+	Locate(program string) error
+}
+
+// Missing says why the agent cannot work here because its program is not there; nil where it is, or where nobody can tell.
+func Missing(a Agent, program string) error {
+	if l, ok := a.(Locator); ok {
+		return l.Locate(program)
+	}
+	return nil
+}
+
+// Remedier is an Agent that says what a person can do about a problem.
+type Remedier interface {
+	// Remedy is a clause, for behind the words of the problem; "" where nothing is known that helps.
+	Remedy(kind ProblemKind) string
+}
+
+// LoginChecker is an Agent that can say by cheap means whether somebody is logged in to it: by its files, or by a command of its own that asks no model.
+type LoginChecker interface {
+	// CheckLogin looks for a session that would run in that directory with these variables. program is the executable instead of the agent's own, or "".
+	CheckLogin(ctx context.Context, program, dir string, env []string) Login
+}
+
+// Login is what was found of that. It holds no secret.
+type Login struct {
+	State  LoginState
+	Detail string // by what means, or why that is not known
+	How    string // how to log in; a clause
+}
+
+// LoginState says whether somebody is logged in.
+type LoginState string
+
+// The states of a login.
+const (
+	LoggedIn     LoginState = "logged in"
+	NotLoggedIn  LoginState = "not logged in"
+	LoginUnknown LoginState = "login unknown"
+)
+
 // Spec says which session to start.
 type Spec struct {
 	TeamID       string
@@ -206,7 +249,7 @@ type (
 		Plan   string
 		Answer func(approved bool, feedback string)
 	}
-	// Retrying says that the way to the model is in trouble and that the agent tries again by itself; the turn goes on.
+	// Retrying says that the way to the model is in trouble and that the agent tries again by itself; the turn goes on. With [ProblemLogin] it tries in vain.
 	Retrying struct{ Problem Problem }
 	// TurnEnded says that the agent waits for something to do.
 	TurnEnded struct {

@@ -2,10 +2,26 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 
 	"cadre/internal/proc"
 )
+
+// Locate looks for a program, for a [Locator]: the one that was named, else the agent's own, of which missing says what to do.
+func Locate(named, own, missing string) error {
+	if named != "" {
+		if _, err := proc.Find(named); err != nil {
+			return fmt.Errorf("the program cannot be started: %w", err)
+		}
+		return nil
+	}
+	if _, err := proc.Find(own); err != nil {
+		return errors.New(missing)
+	}
+	return nil
+}
 
 // Look finds a program and asks it for its version, for a [Prober]. Can and missing are what the answer says where it is found, and where not.
 func Look(ctx context.Context, program string, can []string, missing string) Probe {

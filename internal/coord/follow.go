@@ -256,13 +256,35 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 	}
 }
 
-// retrying tells the lead of a trouble that the agent deals with by itself, once for each turn.
+// retrying tells of a trouble that the agent deals with by itself, once for each turn. Where it tries in vain, for minutes, its session ends.
 func (s *seat) retrying(p agent.Problem) {
 	told := false
 	s.update(func(t *turn) { told, t.retries = t.retries, true })
-	if !told {
-		s.record(&team.ReportTrouble{Member: s.member, Trouble: string(p.Kind), Text: p.Text, Retrying: true})
+	hopeless := team.Hopeless(string(p.Kind))
+	if !told || hopeless {
+		s.record(&team.ReportTrouble{Member: s.member, Trouble: string(p.Kind), Text: s.wordsOf(p), Retrying: true})
 	}
+	if hopeless {
+		s.mu.Lock()
+		s.problem = p
+		s.mu.Unlock()
+		s.stop(stopHopeless, p.Text, s.host.StopGrace)
+	}
+}
+
+// wordsOf is what people are told of a problem: the agent's own words, and what they can do.
+func (s *seat) wordsOf(p agent.Problem) string {
+	const most = team.MaxSubject / 2 // so that the remedy is not cut off
+	words := p.Text
+	if len(words) > most {
+		words = strings.ToValidUTF8(words[:most], "") + " …"
+	}
+	if a, ok := s.agent.(agent.Remedier); ok {
+		if remedy := a.Remedy(p.Kind); remedy != "" {
+			words = strings.TrimRight(words, " .;\n") + "; " + remedy
+		}
+	}
+	return words
 }
 
 // trouble records a turn that failed. A context that is full is no fault of anybody: a fresh session goes on.
@@ -272,7 +294,7 @@ func (s *seat) trouble(p agent.Problem) {
 		return
 	}
 	s.keepLast(s.ctx) // its tasks go back on the list
-	s.record(&team.ReportTrouble{Member: s.member, Trouble: string(p.Kind), Text: p.Text})
+	s.record(&team.ReportTrouble{Member: s.member, Trouble: string(p.Kind), Text: s.wordsOf(p)})
 }
 
 // nudge reminds a session that ended its turn of the task that it holds, once for each claim. It reports whether it did.

@@ -48,19 +48,22 @@ type seat struct {
 	why   string
 	grace time.Duration // for the friendly part of ending the session
 	turn  turn          // what is known of the turn that runs
+
+	problem agent.Problem // of stopHopeless
 }
 
 // ending is what is reported of a session that is over.
 type ending int
 
 const (
-	running     ending = iota
-	stopReport         // it was to end: the member is stopped
-	stopDetach         // it is not wanted here now: the member is to be started again some time
-	stopFresh          // a fresh session is to go on for it
-	stopFull           // the same, as its context is full
-	stopRest           // it waits for a lead: its tasks go back on the list
-	stopQuietly        // it is not ours any more
+	running      ending = iota
+	stopReport          // it was to end: the member is stopped
+	stopDetach          // it is not wanted here now: the member is to be started again some time
+	stopFresh           // a fresh session is to go on for it
+	stopFull            // the same, as its context is full
+	stopRest            // it waits for a lead: its tasks go back on the list
+	stopHopeless        // nothing that it does by itself helps it
+	stopQuietly         // it is not ours any more
 )
 
 func (h *Host) seat(m team.Member, a agent.Agent) {
@@ -156,6 +159,8 @@ func (s *seat) epitaph(ctx context.Context, how ending, why string, failure erro
 		return &team.DetachMember{Member: s.member, Reason: why, Fresh: true, Note: s.note(ctx, why)}
 	case stopFull:
 		return &team.ReportTrouble{Member: s.member, Trouble: string(agent.ProblemContext), Text: why, Gone: true, Note: s.note(ctx, why)}
+	case stopHopeless:
+		failure = &s.problem
 	case stopQuietly:
 		return nil
 	}
@@ -163,11 +168,11 @@ func (s *seat) epitaph(ctx context.Context, how ending, why string, failure erro
 		failure = errors.New("its session ended by itself")
 	}
 	if s.told || s.member == s.lead {
-		trouble := "crash"
+		trouble, text := "crash", failure.Error()
 		if p, ok := errors.AsType[*agent.Problem](failure); ok {
-			trouble = string(p.Kind)
+			trouble, text = string(p.Kind), s.wordsOf(*p)
 		}
-		return &team.ReportTrouble{Member: s.member, Trouble: trouble, Text: failure.Error(), Gone: true}
+		return &team.ReportTrouble{Member: s.member, Trouble: trouble, Text: text, Gone: true}
 	}
 	return &team.ReportFailed{Member: s.member, Reason: failure.Error()}
 }

@@ -63,6 +63,7 @@ type Report struct {
 	Tasks    []Task   // in the order of the table
 	Sections []string // ids of the tasks whose results to show, in this order; nil: all, in the order of Tasks
 	Usage    Usage    // of the whole team
+	Short    string   // why not everything is done; "" where it is
 	Words    string   // what the lead itself reports; Markdown
 }
 
@@ -181,6 +182,9 @@ func (p *page) glance() {
 		verdict += "; it took " + duration(took)
 	}
 	p.blockf("**%s.**", verdict)
+	if p.Short != "" {
+		p.block("Not finished: " + strings.TrimRight(plain(p.Short, 1000), ".") + ".")
+	}
 
 	var lines []string
 	for _, t := range p.Tasks {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"cadre/internal/agent"
 	"cadre/internal/consolidate"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
@@ -21,13 +22,14 @@ import (
 // report and completes the team. Whoever has [Take]n the team may have one, and [Lead.Hold]s it while it works.
 type Lead struct {
 	Desk      *desk.Desk
-	Dir       string   // the team's folder; "" for a team in memory, whose lead nobody can miss
-	Session   string   // id of the session that leads; unique for ever
-	Title     string   // of the report; "" for the usual one
-	Sections  []string // ids from the team file, of the tasks whose results the report shows; tasks that are in no file are always shown
-	Report    string   // where the report is written, an absolute path; "" for nowhere
-	TakesMail bool     // it takes the mail of a lead that is no agent, because nobody else does
-	Seen      int64    // seq of the last record that Saw was told
+	Agent     func(name string) agent.Agent // by the name that members have for it; nil where nobody is to be looked for
+	Dir       string                        // the team's folder; "" for a team in memory, whose lead nobody can miss
+	Session   string                        // id of the session that leads; unique for ever
+	Title     string                        // of the report; "" for the usual one
+	Sections  []string                      // ids from the team file, of the tasks whose results the report shows; tasks that are in no file are always shown
+	Report    string                        // where the report is written, an absolute path; "" for nowhere
+	TakesMail bool                          // it takes the mail of a lead that is no agent, because nobody else does
+	Seen      int64                         // seq of the last record that Saw was told
 	Saw       func(r *team.Record, d *desk.Desk)
 	Log       func(string)
 	// Merge makes the merged worktree of the team, or brings it up to date, and returns the directory to look in; "" for none.
@@ -69,7 +71,8 @@ func Take(dir, name string) (*leader.Lock, error) {
 	return lock, err
 }
 
-// Retry puts what an earlier run gave up back on the list, and a teammate beside each one that has ended since, to do its work.
+// Retry puts what an earlier run gave up back on the list, and a teammate beside each one that has ended since, to do its work. One whose program is still not there
+// could do no more than that one.
 func (l *Lead) Retry(ctx context.Context) error {
 	var again, troubled []string
 	var ended []team.Member
@@ -99,6 +102,10 @@ func (l *Lead) Retry(ctx context.Context) error {
 		}
 	}
 	for _, m := range ended {
+		if err := l.missing(m); err != nil {
+			l.Log(fmt.Sprintf("nobody starts in the place of %s: %s cannot work here: %v", m.Name, m.Agent, err))
+			continue
+		}
 		for n := 2; ; n++ {
 			err := l.do(ctx, team.User, &team.SpawnMember{Name: successor(m.Name, n), Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt,
 				Mode: m.PermissionMode, PlanApproval: m.Plan.Required, Program: m.Program, Args: m.Args, Env: m.Env, Isolation: m.Isolation, Resume: m.Session})
@@ -116,6 +123,13 @@ func (l *Lead) Retry(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (l *Lead) missing(m team.Member) error {
+	if l.Agent == nil {
+		return nil
+	}
+	return agent.Missing(l.Agent(m.Agent), m.Program)
 }
 
 // workLeft reports whether there is a task that is not for somebody outside alone.

@@ -24,6 +24,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +91,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := a.reopen(ctx); err != nil {
 		return Result{}, err
 	}
-	l := &Lead{Desk: a.desk, Title: o.File.Report.Title, Sections: o.File.Report.Sections, Report: a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Log, Merge: a.merge}
+	l := &Lead{Desk: a.desk, Agent: a.Agent, Title: o.File.Report.Title, Sections: o.File.Report.Sections, Report: a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Log, Merge: a.merge}
 	short, err := a.work(ctx, l)
 	if err != nil {
 		return Result{}, err
@@ -344,6 +345,9 @@ func (a *attempt) close() {
 
 // beginning is the whole team file as commands.
 func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err error) {
+	if err := a.notInstalled(); err != nil {
+		return nil, err
+	}
 	f, now := a.File, desk.Now()
 	facts := make([]team.Fact, 0, len(f.Facts))
 	for _, one := range f.Facts {
@@ -377,6 +381,31 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 			Run: t.Run, In: t.In, TimeoutMS: t.Timeout.Milliseconds(), Retries: int64(t.Retries), Metadata: keyed(t.ID)})
 	}
 	return commands, nil
+}
+
+// notInstalled refuses a team of which somebody could never work, because a program is not there.
+func (a *attempt) notInstalled() error {
+	var reasons []string
+	who := map[string][]string{}
+	for _, m := range append([]teamfile.Member{a.File.Leader}, a.File.Members...) {
+		if m.Agent == "" || m.Agent == team.External {
+			continue
+		}
+		if err := agent.Missing(a.Agent(m.Agent), m.Command); err != nil {
+			reason := fmt.Sprintf("%s cannot work here: %v", m.Agent, err)
+			if len(who[reason]) == 0 {
+				reasons = append(reasons, reason)
+			}
+			who[reason] = append(who[reason], cmp.Or(m.Name, a.File.Lead))
+		}
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	for i, reason := range reasons {
+		reasons[i] = reason + " (" + strings.Join(who[reason], ", ") + ")"
+	}
+	return &team.Error{Code: team.Invalid, Text: "the team was not created: " + strings.Join(reasons, "; ")}
 }
 
 // timing is what the file says of liveness, for the core.

@@ -18,6 +18,7 @@ type situation struct {
 	busy      bool     // something is being done, or can be
 	sessions  bool     // some session of ours still runs
 	undone    int      // tasks
+	failed    []string // why teammates could not do them, where nobody took their place, in words
 	yours     []string // those of them that wait for the person who leads, in words
 	members   []string // teammates of ours that still run
 	isolated  []string // those of them that work in a worktree
@@ -31,6 +32,9 @@ func (l *Lead) look() (at situation) {
 		at.undone = s.Count(team.Pending) + s.Count(team.InProgress)
 		at.said = t.LastWords != ""
 		for _, m := range s.Members() {
+			if m.Status == team.Failed && at.undone > 0 && !replaced(s, m.Name) {
+				at.failed = append(at.failed, m.Name+" failed: "+m.Summary)
+			}
 			if !m.Status.Running() {
 				continue
 			}
@@ -102,6 +106,16 @@ func (at situation) undoneWords() string {
 	words := at.yours
 	if n := at.undone - len(at.yours); n > 0 {
 		words = append([]string{count(n, "task") + " could not be done"}, words...)
+	}
+	if len(words) > 0 {
+		const most = 3
+		for i, why := range at.failed {
+			if i == most {
+				words = append(words, fmt.Sprintf("%d more failed", len(at.failed)-most))
+				break
+			}
+			words = append(words, why)
+		}
 	}
 	return strings.Join(words, "; ")
 }

@@ -104,7 +104,14 @@ func event(e team.Event, r *team.Record) string {
 		if e.Setbacks == 0 {
 			return e.Member + " is tried again"
 		}
-		return fmt.Sprintf("%s could not go on (%d in a row)", e.Member, e.Setbacks) + tail(e.Text)
+		if team.Hopeless(e.Trouble) { // its first failure is its last, whatever it counts for
+			return e.Member + " cannot continue" + tail(e.Text)
+		}
+		again := ""
+		if e.RetryAt > r.At && r.At > 0 {
+			again = "; it starts again in " + Span(time.Duration(e.RetryAt-r.At)*time.Millisecond)
+		}
+		return fmt.Sprintf("%s could not go on (%d in a row)", e.Member, e.Setbacks) + tail(e.Text) + again
 	case *team.HandoverRequested:
 		return "a fresh session is to go on for " + e.Member + tail(e.Reason)
 	case *team.ReportAsked:

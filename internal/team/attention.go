@@ -270,12 +270,11 @@ func (a *attention) money() {
 // people are members that failed, or of which nothing is heard.
 func (a *attention) people() {
 	s := a.s
-	if s.Count(Pending)+s.Count(InProgress) > 0 {
-		for i := range s.members {
-			if m := &s.members[i]; m.Status == Failed && !a.replaced(m) {
-				a.add(Item{Kind: ItemFailed, WaitsFor: a.lead, Member: m.Name, Since: m.Since, Hint: Hint{Action: ActSpawn, Member: m.Name, Name: a.free(m.Name), Agent: m.Agent}},
-					"%s failed: %s", m.Name, clipTo(m.Summary, 200))
-			}
+	open := s.Count(Pending)+s.Count(InProgress) > 0
+	for i := range s.members {
+		if m := &s.members[i]; m.Status == Failed && (open || m.Session == "" && m.Agent != External) && !a.replaced(m) { // whoever added one that never started waits for it
+			a.add(Item{Kind: ItemFailed, WaitsFor: a.lead, Member: m.Name, Since: m.Since, Hint: Hint{Action: ActSpawn, Member: m.Name, Name: a.free(m.Name), Agent: m.Agent}},
+				"%s failed: %s", m.Name, clipTo(m.Summary, 200))
 		}
 	}
 	if s.Dormant(a.o) {

@@ -1,14 +1,14 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
 
-// Troubles that need a person before a session can be of use.
-var hopeless = []string{"login", "missing"}
+// Hopeless reports whether a trouble needs a person before a session can be of use: trying again does not help.
+func Hopeless(trouble string) bool { return trouble == "login" || trouble == "missing" }
 
 // ReportTrouble says what kept a member from going on: a turn that failed, or with Gone a session that ended by itself. Its tasks go back on
 // the list and the lead is told, in the agent's own words. It is tried again a little later; a teammate fails after [MaxSetbacks]
@@ -44,15 +44,15 @@ func (b *ReportTrouble) decide(d *decision) error {
 	leads := m.Name == d.team.Lead
 	if b.Retrying {
 		if m.Status != ShuttingDown {
-			d.emit(&MemberStatusChanged{Member: m.Name, Status: Active, Summary: reason})
+			d.emit(&MemberStatusChanged{Member: m.Name, Status: Active, Summary: reason, Trouble: cmp.Or(b.Trouble, "model")})
 		}
-		if !leads {
+		if !leads && !Hopeless(b.Trouble) { // else its host ends it, and the lead is told of that
 			d.tell(d.team.Lead, TypeSystem, "", "%s has trouble: %s", m.Name, reason)
 		}
 		return nil
 	}
 	e := &MemberTroubled{Member: m.Name, Trouble: b.Trouble, Text: reason, Setbacks: min(m.Setbacks+1, MaxSetbacks)}
-	if slices.Contains(hopeless, b.Trouble) {
+	if Hopeless(b.Trouble) {
 		e.Setbacks = MaxSetbacks
 	}
 	if e.Setbacks >= MaxSetbacks && !leads {

@@ -100,6 +100,7 @@ type (
 		Member  string
 		Status  MemberStatus
 		Summary string
+		Trouble string // why its agent tries again by itself, as in MemberTroubled; "" where it has no trouble
 	}
 	// MemberDetached says that the session is gone with its host, and that the member is to be started again: its
 	// incarnation ends, its tasks are back on the list, and its mail waits. A Fresh session does not resume the one that is gone; Note is what
@@ -368,6 +369,7 @@ func (e *MemberStatusChanged) fields(c *coder) {
 	c.str("member", &e.Member)
 	c.str("status", (*string)(&e.Status))
 	c.str("summary", &e.Summary)
+	c.str("trouble", &e.Trouble)
 }
 
 func (e *MemberDetached) fields(c *coder) {

@@ -56,6 +56,7 @@ type (
 		Member  string
 		Status  MemberStatus
 		Summary string
+		Trouble string // why its agent tries again by itself, as in MemberTroubled; "" where it has no trouble
 	}
 	// MemberDetached says that the member's session is gone and another one is to go on: by resuming it, or a Fresh one.
 	MemberDetached struct {
@@ -278,7 +279,7 @@ func memberFact(e team.Event, r *team.Record) Fact {
 	case *team.MemberStarted:
 		return MemberStarted(*e)
 	case *team.MemberStatusChanged:
-		return MemberStatusChanged{e.Member, MemberStatus(e.Status), e.Summary}
+		return MemberStatusChanged{e.Member, MemberStatus(e.Status), e.Summary, e.Trouble}
 	case *team.MemberDetached:
 		return MemberDetached(*e)
 	case *team.MemberTroubled:

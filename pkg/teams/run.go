@@ -112,7 +112,7 @@ func (t *Team) runner(r Report) *run.Lead {
 	if r.File != "" && !filepath.IsAbs(r.File) {
 		r.File = filepath.Join(t.dir, r.File)
 	}
-	return &run.Lead{Desk: t.desk, Title: r.Title, Report: r.File, Seen: t.desk.Seq(), Log: t.opts.Log,
+	return &run.Lead{Desk: t.desk, Agent: t.opts.agents(t), Title: r.Title, Report: r.File, Seen: t.desk.Seq(), Log: t.opts.Log,
 		Merge: func(ctx context.Context) (string, error) {
 			m, err := consolidate.Merge(ctx, consolidate.Options{Desk: t.desk, Dir: filepath.Dir(t.room.hosts), Log: t.opts.Log})
 			return m.Dir, err

@@ -57,6 +57,6 @@ func TestOpenCode(t *testing.T) {
 			return agenttest.Use("write", map[string]any{"filePath": file, "content": text})
 		},
 		MidTurn: true, Asks: true, Gates: true, Tokens: 220, // those of the last call of each turn
-		Vague: true, Patient: []string{"429", "500", "a cut stream"},
+		Vague: true, Patient: []string{"429", "500", "a cut stream"}, // what it tells while it tries again is without the status
 	})
 }

@@ -25,6 +25,9 @@ type facts struct {
 	command []string
 	can     []string // for doctor
 	missing string
+	// install and howToLog are what a person does who has not the program, or is not logged in to it.
+	install, howToLog string
+	login             func(env []string) (agent.LoginState, string) // nil where nobody knows
 
 	midTurn midTurn
 	memory  memory
@@ -42,6 +45,8 @@ type facts struct {
 	load func(session string, env []string) (id string, wait time.Duration)
 	// name is what the team knows the session by, for load.
 	name func(id string) string
+	// aside: it tells of its errors on standard error, by what prepare gave it.
+	aside bool
 	// noise is the beginning of texts that the agent says about itself, and not as the model.
 	noise string
 	// names are the names that Claude Code has for tools of the agent's own whose kind does not tell.
@@ -72,6 +77,9 @@ var openCode = facts{
 	command: []string{"opencode", "acp"},
 	can:     []string{"mail while it works", "permissions", "resumes", "tokens"},
 	missing: "not installed; install opencode, and log in once with opencode auth login",
+
+	install: "install opencode, or name the program with its command", howToLog: "opencode auth login", login: openCodeLogin,
+
 	midTurn: overlap,
 	memory:  atOnce,
 	mode: func(a agent.Access, leads bool) string {
@@ -87,6 +95,7 @@ var openCode = facts{
 	},
 	ungated: func() string { return "" },
 	prepare: prepareOpenCode,
+	aside:   true,
 	load:    anyAgent.load,
 	name:    anyAgent.name,
 	names:   map[string]string{"todowrite": "TodoWrite", "todoread": "TodoRead", "list": "LS", "skill": "Skill", "websearch": "WebSearch", "task": "Task"},
@@ -105,8 +114,9 @@ const (
 	openCodeGated = "cadre-gated" // before everything, whatever the user's settings allow
 )
 
-// prepareOpenCode adds the modes, and that a turn continues after a refusal, to what the environment has of the configuration. Of the rules of a mode the last that matches counts, and they come after the user's.
-func prepareOpenCode(_ string, _, env []string) (args, more []string, err error) {
+// prepareOpenCode adds the modes, that a turn continues after a refusal, and the plugin that tells of errors, to what the environment has of the configuration. Of the
+// rules of a mode the last that matches counts, and they come after the user's.
+func prepareOpenCode(dir string, _, env []string) (args, more []string, err error) {
 	const variable = "OPENCODE_CONFIG_CONTENT"
 	config := map[string]any{}
 	for _, v := range env {
@@ -132,6 +142,12 @@ func prepareOpenCode(_ string, _, env []string) (args, more []string, err error)
 		experimental["continue_loop_on_deny"] = true
 	}
 	config["experimental"] = experimental
+	plugin, err := writeOpenCodePlugin(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	plugins, _ := config["plugin"].([]any)
+	config["plugin"] = append(plugins, plugin)
 	text, err := json.Marshal(config)
 	return nil, []string{variable + "=" + string(text)}, err
 }

@@ -19,6 +19,9 @@ var gemini = facts{
 	command: []string{"gemini", "--acp"},
 	can:     []string{"mail while it works", "permissions", "plan mode", "resumes with care", "tokens"},
 	missing: "not installed; install Gemini CLI, and log in once by starting gemini",
+
+	install: "install Gemini CLI, or name the program with its command", howToLog: "start gemini and choose how with /auth, or set GEMINI_API_KEY", login: geminiLogin,
+
 	midTurn: byHook,
 	memory:  byTool,
 	mode: func(a agent.Access, _ bool) string {

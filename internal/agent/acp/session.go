@@ -61,13 +61,14 @@ type session struct {
 	queue     queue
 	decoder   *decoder
 	failure   *agent.Problem // of the turn that runs
+	reasons   chan trouble   // why its last prompt failed, as the agent says beside the protocol
 	cancelled chan struct{}  // closed when the turn that runs is cancelled
 	began     string         // digest of what the history began with at the last call of the model, as the hook says
 	whole     string         // the same, when a turn had come to its end
 }
 
 func newSession(a Agent, spec agent.Spec) *session {
-	s := &session{agent: a, spec: spec, updates: make(chan agent.Update, 64), access: spec.Access, decoder: newDecoder(a.facts),
+	s := &session{agent: a, spec: spec, updates: make(chan agent.Update, 64), reasons: make(chan trouble, 1), access: spec.Access, decoder: newDecoder(a.facts),
 		queue: queue{midTurn: a.facts.midTurn, memory: a.facts.memory}}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
@@ -110,7 +111,7 @@ func (s *session) launch() error {
 		args, env = append(args, more...), variables
 	}
 	child, err := s.spec.Procs.Start(proc.Cmd{Args: append(args, s.spec.Args...), Dir: s.spec.Dir, Env: environment(s.spec, env), StdinPipe: true, StdoutPipe: true,
-		Stderr: &s.stderr, Member: s.spec.Member})
+		Stderr: &aside{keep: &s.stderr, tell: s.troubled}, Member: s.spec.Member})
 	if err != nil {
 		s.close()
 		s.end()

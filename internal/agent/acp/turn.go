@@ -71,6 +71,10 @@ func (s *session) sees(shown sign) []agent.Update {
 func (s *session) start(p *post) {
 	if p.first {
 		s.failure, s.cancelled = nil, make(chan struct{})
+		select {
+		case <-s.reasons: // of the turn before
+		default:
+		}
 		s.decoder.begin()
 	}
 	wait, done := s.pen.queue()
@@ -114,6 +118,10 @@ func broken(err error) bool {
 
 // answered takes the answer to a prompt: the last one ends the turn.
 func (s *session) answered(p *post, response sdk.PromptResponse, err error) {
+	var failure *agent.Problem
+	if err != nil {
+		failure = s.reason(err)
+	}
 	s.mu.Lock()
 	how := outcomeOf(response, err, s.queue.cancelled)
 	received, back, over := s.queue.answer(p, how)
@@ -121,8 +129,8 @@ func (s *session) answered(p *post, response sdk.PromptResponse, err error) {
 	if used, ok := usageOf(response); ok && err == nil && used.Tokens() > 0 {
 		said = append(said, agent.Used{Usage: used})
 	}
-	if err != nil {
-		s.failure = problemOf(err)
+	if failure != nil {
+		s.failure = failure
 	}
 	if !over {
 		s.mu.Unlock()

@@ -2,7 +2,9 @@ package acp
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -37,5 +39,15 @@ func problemOf(err error) *agent.Problem {
 		status = refused.Code
 	}
 	words := wordsOf(err)
-	return &agent.Problem{Kind: agent.KindOf(status, words), Text: words}
+	p := &agent.Problem{Kind: agent.KindOf(status, words), Text: words}
+	var answer struct { // of the model's server, which gemini passes on as it came
+		Error struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal([]byte(words), &answer) == nil && answer.Error.Message != "" {
+		p.Text = fmt.Sprintf("API error %d: %s", answer.Error.Code, answer.Error.Message)
+	}
+	return p
 }

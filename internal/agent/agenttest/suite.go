@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +27,7 @@ type Driver struct {
 	Mute    bool                         // what the gate refuses its model is not even offered
 	Silent  bool                         // it does not show what a command printed
 	Vague   bool                         // its words for an error do not tell what kind it is
-	Patient []string                     // errors of the model after which it tries for minutes, and says nothing
+	Patient []string                     // errors of the model after which a turn goes on for minutes: they are not recorded
 	Env     []string                     // added to the environment
 	Tokens  int64                        // that it counts of the 330 that three calls of the model take in two turns; 0 for all
 }
@@ -315,14 +314,12 @@ func testErrors(t *testing.T, d Driver, p Program) {
 		kind agent.ProblemKind
 	}{
 		{"401", Fail(401, "the key is unknown here"), agent.ProblemLogin},
+		{"403", Fail(403, "not with this key"), agent.ProblemLogin},
 		{"429", Fail(429, "slow down a little"), agent.ProblemLimit},
 		{"500", Fail(500, "the house is on fire"), agent.ProblemModel},
 		{"a cut stream", Turn{Text: "half of a word", Cut: true}, agent.ProblemModel},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if slices.Contains(d.Patient, c.name) {
-				t.Skip("the program tries again for minutes, and says nothing meanwhile")
-			}
 			b, _ := d.bench(t, p, func(r *Request) Turn {
 				if r.Has("now it works") {
 					return Say("Fine.")

@@ -124,7 +124,7 @@ func mode(a agent.Access) string {
 // Probe looks for the program.
 func (a Agent) Probe(ctx context.Context) agent.Probe {
 	return agent.Look(ctx, a.program(), []string{"mail while it works", "permissions", "plans", "resumes", "tokens and cost"},
-		"not installed; install Claude Code, and log in once by starting claude")
+		notThere)
 }
 
 // newUUID is a random one, version 4.

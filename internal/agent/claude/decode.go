@@ -65,6 +65,9 @@ type line struct {
 	Since          spending `json:"model_usage_since_last_result"` // in later versions
 	Status         int      `json:"api_error_status"`
 
+	// of an init
+	KeySource string `json:"apiKeySource"`
+
 	// of an api_retry
 	Attempt     int    `json:"attempt"`
 	MaxRetries  int    `json:"max_retries"`
@@ -133,6 +136,7 @@ type decoder struct {
 	window int64      // and how many fit; 0 before the first result
 	call   string     // id of the last message of the model, one for each call of it
 	told   team.Usage // of this turn, what was told already
+	renews bool       // it is logged in with an account, whose token it renews by itself when it is refused once
 }
 
 // decode returns what a line says, in order; nothing for what is no line of the protocol, or is of no interest.
@@ -173,17 +177,27 @@ func errorOf(l *line) string {
 func (d *decoder) system(l *line) []any {
 	switch l.Subtype {
 	case "init": // stands at the beginning of every turn
+		d.renews = l.KeySource == "none"
 		return []any{working{}}
 	case "compact_boundary":
 		d.full = 0
 		return []any{agent.Compacted{}}
 	case "api_retry":
-		what := strings.ReplaceAll(l.Error, "_", " ")
-		if l.ErrorStatus != 0 {
-			what = fmt.Sprintf("%d %s", l.ErrorStatus, what)
+		what := "API error: " + strings.ReplaceAll(l.Error, "_", " ")
+		switch {
+		case l.ErrorStatus != 0:
+			what = fmt.Sprintf("API error: %d %s", l.ErrorStatus, strings.ReplaceAll(l.Error, "_", " "))
+		case l.Error == "unknown" || l.Error == "":
+			what = "API error: no answer from the model's server"
 		}
-		return []any{working{}, agent.Retrying{Problem: agent.Problem{Kind: kindOf(l.Error, l.ErrorStatus, ""),
-			Text: fmt.Sprintf("API error: %s; it tries again (%d of %d)", what, l.Attempt, l.MaxRetries)}}}
+		kind := kindOf(l.Error, l.ErrorStatus, "")
+		if kind == agent.ProblemLogin && d.renews && l.Attempt <= 1 {
+			kind = agent.ProblemModel
+		}
+		if kind != agent.ProblemLogin { // of which nobody waits for that
+			what += fmt.Sprintf("; it tries again (%d of %d)", l.Attempt, l.MaxRetries)
+		}
+		return []any{working{}, agent.Retrying{Problem: agent.Problem{Kind: kind, Text: what}}}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package claude
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"testing"
 
 	"cadre/internal/agent"
@@ -27,6 +28,26 @@ func TestRecordings(t *testing.T) {
 		}
 	}
 	agenttest.Replay(t, *update, func(string) func([]byte) []any { return new(decoder).decode })
+}
+
+// A 401 cannot heal where the program was given a key. An account's token it renews by itself, once.
+func TestLoginThatRenews(t *testing.T) {
+	for _, c := range []struct {
+		source string
+		kinds  []agent.ProblemKind
+	}{
+		{"ANTHROPIC_API_KEY", []agent.ProblemKind{agent.ProblemLogin, agent.ProblemLogin}},
+		{"none", []agent.ProblemKind{agent.ProblemModel, agent.ProblemLogin}},
+	} {
+		d := &decoder{}
+		d.decode(fmt.Appendf(nil, `{"type":"system","subtype":"init","apiKeySource":%q}`, c.source))
+		for i, kind := range c.kinds {
+			said := d.decode(fmt.Appendf(nil, `{"type":"system","subtype":"api_retry","attempt":%d,"max_retries":10,"error_status":401,"error":"authentication_failed"}`, i+1))
+			if r, ok := said[len(said)-1].(agent.Retrying); !ok || r.Problem.Kind != kind {
+				t.Errorf("%s: attempt %d is %+v, not %s", c.source, i+1, said, kind)
+			}
+		}
+	}
 }
 
 // Whatever a stream has, the decoder goes on: what is none of its lines means nothing, and the end of a turn is understood.

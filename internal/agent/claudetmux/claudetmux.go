@@ -36,6 +36,7 @@ import (
 	"time"
 
 	"cadre/internal/agent"
+	"cadre/internal/agent/claude"
 	"cadre/internal/claudefs"
 	"cadre/internal/claudefs/native"
 	"cadre/internal/proc"
@@ -109,10 +110,10 @@ func (a Agent) program() string {
 
 // Probe looks for the program.
 func (a Agent) Probe(ctx context.Context) agent.Probe {
-	if _, err := proc.Find("tmux"); err != nil {
-		return agent.Probe{Missing: "tmux is not installed, in whose terminals it sits"}
+	if err := a.Locate(""); err != nil {
+		return agent.Probe{Missing: err.Error()}
 	}
-	return agent.Look(ctx, a.program(), []string{"mail while it works", "permissions", "resumes", "a terminal for a person", "tokens"}, "not installed; install Claude Code, and log in once by starting claude")
+	return agent.Look(ctx, a.program(), []string{"mail while it works", "permissions", "resumes", "a terminal for a person", "tokens"}, "not installed; install Claude Code, and log in once: claude auth login")
 }
 
 // commandLine is the program and its arguments.
@@ -229,4 +230,20 @@ func (s *session) call(ctx context.Context, args ...string) error {
 		err = errors.New(strings.TrimSpace(words.String()))
 	}
 	return err
+}
+
+// Locate implements [agent.Locator].
+func (a Agent) Locate(program string) error {
+	if _, err := proc.Find("tmux"); err != nil {
+		return errors.New("tmux is not installed, in whose terminals it sits; install tmux")
+	}
+	return claude.Agent{Program: a.Program}.Locate(program)
+}
+
+// Remedy implements [agent.Remedier].
+func (Agent) Remedy(kind agent.ProblemKind) string { return claude.Agent{}.Remedy(kind) }
+
+// CheckLogin implements [agent.LoginChecker].
+func (a Agent) CheckLogin(ctx context.Context, program, dir string, env []string) agent.Login {
+	return claude.Agent{Program: a.Program}.CheckLogin(ctx, program, dir, env)
 }

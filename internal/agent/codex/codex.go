@@ -71,7 +71,7 @@ func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.
 // Probe looks for the program.
 func (a Agent) Probe(ctx context.Context) agent.Probe {
 	return agent.Look(ctx, a.program(), []string{"mail while it works", "permissions", "plans", "resumes", "tokens", "survives a broken connection"},
-		"not installed; install Codex, and log in once by starting codex")
+		notThere)
 }
 
 func environment(spec agent.Spec) []string { return append(os.Environ(), spec.Env...) }

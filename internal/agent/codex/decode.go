@@ -200,7 +200,7 @@ func (d *decoder) decode(method string, params json.RawMessage) []any {
 		return []any{resolved{string(p.RequestID)}}
 	case "error":
 		if p.WillRetry {
-			return []any{agent.Retrying{Problem: agent.Problem{Kind: kindOf(p.Error), Text: wordsOf(p.Error)}}}
+			return []any{agent.Retrying{Problem: retryOf(p.Error)}}
 		}
 	}
 	return nil
@@ -381,6 +381,19 @@ func wordsOf(e turnError) string {
 		return e.Message
 	}
 	return e.Message + ": " + e.Details
+}
+
+// retryOf is an error after which the program tries again: it counts the tries in front of what went wrong.
+func retryOf(e turnError) agent.Problem {
+	p := agent.Problem{Kind: kindOf(e), Text: wordsOf(e)}
+	count, rest, ok := strings.Cut(p.Text, ": ")
+	if tries, counts := strings.CutPrefix(count, "Reconnecting... "); ok && counts {
+		p.Text = rest
+		if p.Kind != agent.ProblemLogin { // of which nobody waits for that
+			p.Text = strings.TrimRight(rest, ".") + "; it tries again (" + strings.Replace(tries, "/", " of ", 1) + ")"
+		}
+	}
+	return p
 }
 
 // kindOf tells what helps from the program's word for the error, else from the HTTP status, else from what it says.

@@ -154,6 +154,39 @@ func Probe(ctx context.Context, name string) agent.Probe {
 	return p.Probe(ctx)
 }
 
+// Login asks whether somebody is logged in to the agent, by its own cheap means. dir is where it would work, and program its executable, or "".
+func Login(ctx context.Context, name, program, dir string, env []string) agent.Login {
+	a, ok := Set{}.Agent(name).(agent.LoginChecker)
+	if !ok {
+		return agent.Login{State: agent.LoginUnknown}
+	}
+	return a.CheckLogin(ctx, program, dir, env)
+}
+
+// Missing says why the agent's program cannot be used here: it is not there, or does not tell its version. Any other program than those of [Models] is
+// not asked, because nobody knows what it does with the question. nil where nothing speaks against it.
+func Missing(ctx context.Context, name, program string) error {
+	a := Set{}.Agent(name)
+	if err := agent.Missing(a, program); err != nil {
+		return err
+	}
+	var p agent.Probe
+	switch {
+	case !slices.Contains(append(slices.Clone(Models), team.ClaudeTmux), name):
+		return nil
+	case program != "":
+		ctx, cancel := context.WithTimeout(ctx, probeTime)
+		defer cancel()
+		p = agent.Look(ctx, program, nil, "")
+	default:
+		p = Probe(ctx, name)
+	}
+	if p.Missing != "" {
+		return fmt.Errorf("%s does not run: %s", p.Program, p.Missing)
+	}
+	return nil
+}
+
 // Serve is what a helper does: args are the words that it was started with, behind its own.
 func Serve(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	if n := len(args) - 1; n >= 0 {

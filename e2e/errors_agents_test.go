@@ -1,0 +1,188 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cadre/internal/agent/agenttest"
+)
+
+// liveRun is a run whose lines are read as they come.
+type liveRun struct {
+	*exec.Cmd
+	lines chan string
+	all   []string
+}
+
+// follow starts a run of these arguments. What it prints, on either output, is its lines.
+func (s *studio) follow(args ...string) *liveRun {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	s.t.Cleanup(cancel)
+	w := &liveRun{Cmd: exec.CommandContext(ctx, cadre, append([]string{"run"}, args...)...), lines: make(chan string, 1000)}
+	w.Dir, w.Env = s.dir, s.env
+	out, err := w.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	w.Stderr = w.Stdout
+	if err := w.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	go func() {
+		defer close(w.lines)
+		for in := bufio.NewScanner(out); in.Scan(); {
+			w.lines <- in.Text()
+		}
+		io.Copy(io.Discard, out)
+	}()
+	return w
+}
+
+// until reads lines up to the first that holds all of the words.
+func (w *liveRun) until(t *testing.T, within time.Duration, words ...string) string {
+	t.Helper()
+	deadline := time.After(within)
+	for {
+		select {
+		case line, ok := <-w.lines:
+			if !ok {
+				t.Fatalf("it ended without a line with %q:\n%s", words, strings.Join(w.all, "\n"))
+			}
+			w.all = append(w.all, line)
+			has := true
+			for _, word := range words {
+				has = has && strings.Contains(line, word)
+			}
+			if has {
+				return line
+			}
+		case <-deadline:
+			t.Fatalf("there is no line with %q after %s:\n%s", words, within, strings.Join(w.all, "\n"))
+		}
+	}
+}
+
+// end reads the lines that are left, and returns all and the exit status.
+func (w *liveRun) end() (string, int) {
+	for line := range w.lines {
+		w.all = append(w.all, line)
+	}
+	w.Wait()
+	return strings.Join(w.all, "\n"), w.ProcessState.ExitCode()
+}
+
+// atOnce is how long a failure may take to the terminal once the agent told of it, on a machine that has other things to do. Each of these agents
+// tries again for a minute or more.
+const atOnce = 10 * time.Second
+
+// The first failure of the model is on the terminal, with what to do. One that nobody but a person can mend ends the attempt.
+func TestErrorsAreShownAtOnce(t *testing.T) {
+	logs := map[string]string{"claude": "claude auth login", "codex": "codex login", "gemini": "start gemini and choose", "opencode": "opencode auth login"}
+	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
+		for _, status := range []int{401, 403, 429, 500} {
+			t.Run(fmt.Sprint(name, "/", status), func(t *testing.T) {
+				s := newStudio(t, func(*agenttest.Request) agenttest.Turn { return agenttest.Fail(status, "the house is on fire") }, name)
+				w := s.follow("sort the shed", "--agent", name, "--name", "shed")
+				s.model.WaitFor(t, "the goal", func(*agenttest.Request) bool { return true })
+				if status > 403 {
+					w.until(t, atOnce, "lead ", "if this lasts")
+					w.Process.Signal(syscall.SIGINT)
+					w.end()
+					return
+				}
+				w.until(t, atOnce, "lead ", logs[name])
+				out, code := w.end()
+				if code != 1 || !strings.Contains(out, "not finished: ") || strings.Contains(out, "in a row") {
+					t.Errorf("exit status %d\n%s", code, out)
+				}
+				if n := len(s.model.Requests()); n > 2 {
+					t.Errorf("the model was asked %d times", n)
+				}
+				text, err := os.ReadFile(filepath.Join(s.dir, "shed-report.md"))
+				if err != nil || !strings.Contains(string(text), "Not finished: ") || !strings.Contains(string(text), logs[name]) {
+					t.Errorf("the report does not say why nothing was done: %v\n%s", err, text)
+				}
+			})
+		}
+	}
+}
+
+// Where no model can be reached, that is said at once as well.
+func TestNoNetworkIsShown(t *testing.T) {
+	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
+		t.Run(name, func(t *testing.T) {
+			s := newStudio(t, func(*agenttest.Request) agenttest.Turn { return agenttest.Say("no") }, name)
+			const nowhere = "http://127.0.0.1:9"
+			for i, v := range s.env {
+				s.env[i] = strings.ReplaceAll(v, s.model.URL, nowhere)
+			}
+			for _, file := range []string{".codex/config.toml", ".config/opencode/opencode.json"} {
+				path := filepath.Join(s.root, file)
+				text, err := os.ReadFile(path)
+				if err == nil {
+					err = os.WriteFile(path, []byte(strings.ReplaceAll(string(text), s.model.URL, nowhere)), 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			w := s.follow("sort the shed", "--agent", name)
+			w.until(t, 30*time.Second, "lead ", "check the network")
+			w.Process.Signal(syscall.SIGINT)
+			w.end()
+		})
+	}
+}
+
+// A program that is not there is found before the team is, and by a rerun before somebody joins in vain.
+func TestMissingAgents(t *testing.T) {
+	s := newStudio(t, complete, "claude")
+	file := s.file("name: gone\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: codex}, {name: bob, agent: claude, command: /nowhere/claude}]\ntasks: [{id: one, owner: ann}]\n")
+	r := s.run(file)
+	s.ended(r, 2)
+	for _, words := range []string{"codex cannot work here: not installed; install Codex", "(ann)", "/nowhere/claude", "(bob)"} {
+		if !strings.Contains(r.err, words) {
+			t.Errorf("it does not say %q: %s", words, r.err)
+		}
+	}
+	if s.cadre("status", "gone").code != 2 {
+		t.Error("there is a team")
+	}
+
+	program := filepath.Join(s.dir, "claude-here")
+	script := "#!/bin/sh\nexit 3\n"
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file = s.file("name: going\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: claude, command: ./claude-here}]\ntasks: [{id: one}]\n")
+	s.ended(s.run(file), 1)
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	r = s.run(file)
+	s.ended(r, 1)
+	if out := s.must("status", "going"); strings.Contains(out, "ann-again") || !regexp.MustCompile(`ann failed`).MatchString(r.err) {
+		t.Errorf("it says %s\n%s", r.err, out)
+	}
+	if !strings.Contains(s.report(r), "ann failed") {
+		t.Errorf("the report does not say why nothing was done:\n%s", s.report(r))
+	}
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.ended(s.run(file), 1)
+	if out := s.must("status", "going"); !strings.Contains(out, "ann-again-2") {
+		t.Errorf("nobody was started for ann, whose program is back:\n%s", out)
+	}
+}

@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cadre/internal/agent/agenttest"
+)
+
+// A teammate whose program or login is missing is not added. One whose session fails later waits for the person.
+func TestSpawnOfAnAgent(t *testing.T) {
+	s := newStudio(t, complete, "claude")
+	s.must("create", "hands")
+	refused := func(code int, name string, words string, args ...string) {
+		t.Helper()
+		r := s.cadre(append([]string{"spawn", "hands", name}, args...)...)
+		if r.code != code || !strings.Contains(r.err, name+" was not added: ") || !strings.Contains(r.err, words) || strings.Contains(r.out, "joined") {
+			t.Errorf("spawn %s %q: exit status %d\n%s%s", name, args, r.code, r.out, r.err)
+		}
+		if s.cadre("status", "hands").code != 0 || strings.Contains(s.must("status", "hands"), name) {
+			t.Errorf("%s is in the team", name)
+		}
+	}
+	script := func(name, text string) string {
+		path := filepath.Join(s.dir, name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	broken := script("broken", "echo 'cannot find libnode.so.42' >&2; exit 127")
+	late := script("late", fmt.Sprintf("case \"$1\" in --version|auth) exec '%s' \"$@\";; esac\necho 'it broke later' >&2; exit 9", agenttest.Installed(t, "claude").Path))
+
+	refused(2, "ann", "codex cannot work here: not installed; install Codex", "--agent", "codex")
+	refused(2, "bob", "/nowhere/claude", "--agent", "claude", "--command", "/nowhere/claude")
+	refused(2, "carl", "cannot find libnode.so.42", "--agent", "claude", "--command", broken)
+	refused(1, "dora", "To log in: claude auth login", "--agent", "claude", "--env", "ANTHROPIC_API_KEY=")
+
+	if out := s.must("spawn", "hands", "eve", "--agent", "claude", "--wait"); !strings.Contains(out, "its session runs") {
+		t.Errorf("it says %s", out)
+	}
+	if log := s.must("log", "hands"); !strings.Contains(log, "eve started") {
+		t.Errorf("eve did not start:\n%s", log)
+	}
+
+	r := s.cadre("spawn", "hands", "fred", "--agent", "claude", "--command", late, "--wait")
+	if r.code != 1 || !strings.Contains(r.err, "fred could not start: it broke later") || strings.Contains(r.out, "joined") {
+		t.Errorf("exit status %d\n%s%s", r.code, r.out, r.err)
+	}
+	s.must("spawn", "hands", "gil", "--agent", "claude", "--command", late)
+	s.waitFor("the failure of gil is on the list", func() bool {
+		return strings.Contains(s.cadre("attention").out, "gil failed: it broke later")
+	})
+	s.must("cleanup", "hands", "--force")
+}
+
+// Doctor says for each agent whether somebody is logged in, and never a key.
+func TestLoginsInDoctor(t *testing.T) {
+	s := newStudio(t, complete, "claude", "codex", "gemini")
+	type check struct{ Name, Login, Detail string }
+	logins := func() map[string]check {
+		all := map[string]check{}
+		for _, c := range read[[]check](s.world, "doctor") {
+			all[c.Name] = c
+			if strings.Contains(c.Detail, "dummy") {
+				t.Errorf("it tells a key: %s", c.Detail)
+			}
+		}
+		return all
+	}
+	all := logins()
+	for _, name := range []string{"claude", "codex", "gemini"} {
+		if all[name].Login != "logged in" {
+			t.Errorf("%s: %+v", name, all[name])
+		}
+	}
+	s.env = append(s.env, "ANTHROPIC_API_KEY=", "CADRE_TEST_KEY=", "GEMINI_API_KEY=")
+	if err := os.Remove(filepath.Join(s.root, ".gemini/settings.json")); err != nil {
+		t.Fatal(err)
+	}
+	all = logins()
+	for name, how := range map[string]string{"claude": "claude auth login", "codex": "set CADRE_TEST_KEY", "gemini": "start gemini"} {
+		if all[name].Login != "not logged in" || !strings.Contains(all[name].Detail, "to log in: "+how) {
+			t.Errorf("%s: %+v", name, all[name])
+		}
+	}
+	if err := os.Remove(filepath.Join(s.root, ".codex/config.toml")); err != nil {
+		t.Fatal(err)
+	}
+	if c := logins()["codex"]; c.Login != "not logged in" || !strings.Contains(c.Detail, "codex login") {
+		t.Errorf("%+v", c)
+	}
+}

@@ -1,0 +1,113 @@
+package codex
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"cadre/internal/agent"
+	"cadre/internal/regularfile"
+)
+
+// What a person does who has no Codex, or is not logged in to it.
+const (
+	notThere = "not installed; install Codex, and log in once: codex login"
+	install  = "install Codex, or name the program with its command"
+	howToLog = "codex login"
+)
+
+// Locate implements [agent.Locator].
+func (a Agent) Locate(program string) error { return agent.Locate(program, a.program(), notThere) }
+
+// Remedy implements [agent.Remedier].
+func (Agent) Remedy(kind agent.ProblemKind) string { return agent.Remedy(kind, install, howToLog) }
+
+// CheckLogin asks the program, which knows the accounts of OpenAI. The key of another provider is a variable that its configuration names.
+func (a Agent) CheckLogin(ctx context.Context, program, dir string, env []string) agent.Login {
+	login := agent.Login{State: agent.LoginUnknown, How: howToLog}
+	c := readConfig(env)
+	if c.unclear {
+		login.Detail = "its configuration has profiles, or cannot be read"
+		return login
+	}
+	if c.provider != "" && c.provider != "openai" {
+		switch {
+		case c.key == "":
+			login.Detail = "the provider " + c.provider + " of its configuration names no variable for a key"
+		case agent.Variable(env, c.key) == "":
+			login.State, login.Detail, login.How = agent.NotLoggedIn, c.key+" is not set, which the provider "+c.provider+" needs", "set "+c.key
+		default:
+			login.State, login.Detail = agent.LoggedIn, c.key+" is set"
+		}
+		return login
+	}
+	out, exit, ok := agent.Ask(ctx, dir, env, cmp.Or(program, a.program()), "login", "status")
+	switch {
+	case !ok:
+		login.Detail = "codex login status could not be run"
+	case strings.Contains(out, "Not logged in"):
+		login.State = agent.NotLoggedIn
+	case exit.Code != 0:
+		login.Detail = "codex login status says nothing that cadre knows"
+	case strings.Contains(out, "ChatGPT"):
+		login.State, login.Detail = agent.LoggedIn, "with ChatGPT"
+	default: // its words hold a part of a key
+		login.State = agent.LoggedIn
+	}
+	return login
+}
+
+// config is what the configuration says of a login.
+type config struct {
+	provider string // "" for the usual one
+	key      string // variable of its key
+	unclear  bool
+}
+
+// maxConfig is the most that is read of the configuration, in bytes.
+const maxConfig = 1 << 20
+
+var (
+	table   = regexp.MustCompile(`^\s*\[+\s*([^\]]*?)\s*\]`)
+	setting = regexp.MustCompile(`^\s*([A-Za-z_]+)\s*=\s*(?:"([^"\\]*)"|'([^']*)')?`)
+)
+
+// readConfig reads the few settings that tell of a login. What it does not understand makes the answer unclear, not wrong.
+func readConfig(env []string) (c config) {
+	home := agent.Variable(env, "CODEX_HOME")
+	if home == "" {
+		home = filepath.Join(agent.Variable(env, "HOME"), ".codex")
+	}
+	data, err := regularfile.Read(filepath.Join(home, "config.toml"), maxConfig)
+	if err != nil {
+		return c // there is none: the program says what is wrong with one that it cannot read
+	}
+	at, keys := "", map[string]string{}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, maxConfig+1)
+	for lines.Scan() {
+		if m := table.FindStringSubmatch(lines.Text()); m != nil {
+			at = m[1]
+			continue
+		}
+		m := setting.FindStringSubmatch(lines.Text())
+		if m == nil {
+			continue
+		}
+		value := m[2] + m[3]
+		switch name, ok := strings.CutPrefix(at, "model_providers."); {
+		case at == "" && m[1] == "model_provider":
+			c.provider, c.unclear = value, c.unclear || value == ""
+		case at == "" && (m[1] == "profile" || m[1] == "openai_base_url" || m[1] == "model_providers"):
+			c.unclear = true
+		case ok && m[1] == "env_key":
+			keys[strings.Trim(name, `"'`)] = value
+		}
+	}
+	c.key = keys[c.provider]
+	return c
+}

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"cadre/internal/proc"
+)
+
+// Remedy is what helps with a problem of an agent that is installed and logged in to so; see [Remedier].
+func Remedy(kind ProblemKind, install, login string) string {
+	switch kind {
+	case ProblemLogin:
+		return "to log in with an account or key that may use the model: " + login
+	case ProblemMissing:
+		return install
+	case ProblemLimit:
+		return "if this lasts, look at the limits of your account, or use another model or agent"
+	case ProblemModel:
+		return "if this lasts, check the network and the status of the model's provider"
+	}
+	return ""
+}
+
+// Variable returns the value that a variable has in an environment, the last one where there are several; "" where it has none.
+func Variable(env []string, name string) (value string) {
+	for _, v := range env {
+		if text, ok := strings.CutPrefix(v, name+"="); ok {
+			value = text
+		}
+	}
+	return value
+}
+
+// askTime bounds the question to an agent whether somebody is logged in: some take seconds to start.
+const askTime = 20 * time.Second
+
+// Ask runs a command in a directory that answers a question and returns what it printed. ok is false where it could not be run to its end.
+func Ask(ctx context.Context, dir string, env []string, program string, args ...string) (out string, exit proc.Exit, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	path, err := proc.Find(program)
+	if err != nil {
+		return "", exit, false
+	}
+	procs, err := proc.Open("")
+	if err != nil {
+		return "", exit, false
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	var said proc.Capture
+	exit, err = procs.Run(ctx, proc.Cmd{Args: append([]string{path}, args...), Dir: dir, Env: env, Stdout: &said, Stderr: &said}, proc.Ladder{})
+	return said.String(), exit, err == nil
+}
