@@ -133,6 +133,7 @@ func observeClaude(t *testing.T, a age) {
 	s := newStudio(t, nil, "claude@"+a.version)
 	s.env = append(s.env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENABLE_TASKS=1")
 	people, programs, state := s.watch("-", "--as-team", "watched"), s.watch("-", "--json", "--pass"), s.watch("-", "--state")
+	live := s.watch("-", "--json", "--messages", "--live-state")
 
 	type team struct {
 		Name, Role string
@@ -217,7 +218,7 @@ func observeClaude(t *testing.T, a age) {
 		}
 		return lead(said)
 	})
-	claude := s.show(s.program("claude", "-p", "ROLE=lead Lead.", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"), people, programs, state)
+	claude := s.show(s.program("claude", "-p", "ROLE=lead Lead.", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"), people, programs, state, live)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if !claude.said.has(ctx, `"result":"All is done."`) || !programs.out.has(ctx, a.ended) {
@@ -225,10 +226,17 @@ func observeClaude(t *testing.T, a age) {
 	}
 	claude.Process.Kill() // it waits for more from its team
 	claude.end()
-	for _, w := range []*watcher{people, programs, state} {
+	for _, w := range []*watcher{people, programs, state, live} {
 		w.end()
 	}
 
+	var last any
+	if err := json.Unmarshal([]byte(state.out.String()), &last); err != nil {
+		t.Fatal(err)
+	}
+	if kept := keptBy(t, contract(s.world, ""), live.out.String()); !reflect.DeepEqual(kept, last) {
+		t.Errorf("who applied the patches has\n%v\nand the state is\n%v", kept, last)
+	}
 	notices := programs.passed(claude.said)
 	want := []string{"team:created", "team:task:created", "team:task:created", "team:task:created", "team:task:created", "team:member:joined", "team:task:completed", "team:task:claimed",
 		"team:message:received", "team:shutdown:requested"}

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -108,6 +110,60 @@ func TestObserveContract(t *testing.T) {
 		}
 	}
 	t.Logf("%d lines", lines)
+}
+
+// keptBy is the session that a program has which applies what --live-state told. Each line is held against the contract.
+func keptBy(t *testing.T, line *jsonschema.Resolved, told string) (session any) {
+	t.Helper()
+	for text := range strings.Lines(told) {
+		var v any
+		if err := errors.Join(json.Unmarshal([]byte(text), &v), line.Validate(v)); err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		switch v := v.(map[string]any); v["type"] {
+		case "session:update":
+			session = v["session"]
+		case "session:patch":
+			for _, op := range v["patch"].([]any) {
+				op := op.(map[string]any)
+				session = patched(session, strings.Split(op["path"].(string), "/")[1:], op)
+			}
+		}
+	}
+	return session
+}
+
+func patched(in any, path []string, op map[string]any) any {
+	switch in := in.(type) {
+	case map[string]any:
+		switch {
+		case len(path) > 1:
+			in[path[0]] = patched(in[path[0]], path[1:], op)
+		case op["op"] == "remove":
+			delete(in, path[0])
+		default:
+			in[path[0]] = op["value"]
+		}
+		return in
+	case []any:
+		at, err := strconv.Atoi(path[0])
+		if err != nil {
+			at = len(in)
+		}
+		switch {
+		case len(path) > 1:
+			in[at] = patched(in[at], path[1:], op)
+		case op["op"] == "remove":
+			return slices.Delete(in, at, at+1)
+		case op["op"] == "add":
+			return slices.Insert(in, at, op["value"])
+		default:
+			in[at] = op["value"]
+		}
+		return in
+	}
+	panic("no such place")
 }
 
 // TestObserveTypeScript has a program in TypeScript, whose types are made from the schema, keep a team by what cadre observe prints: of real streams that end at any line, it
