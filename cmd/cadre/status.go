@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/consolidate"
 	"cadre/internal/desk"
 	"cadre/internal/resume"
 	"cadre/internal/sanitize"
@@ -28,11 +30,23 @@ those that come next, and what waits for you, with the command that helps. The l
 		}
 		now := standing{called: d.name, now: desk.Now()}
 		d.View(func(s *team.State) { now.take(s, a.summarize(s, outside), outside) })
+		now.waits = now.Status != team.TeamComplete || now.sealed || a.uncommitted(c.Context(), d)
 		if a.out.terminal() {
 			now.width, _ = a.out.size()
 		}
 		return a.print(now, now.write)
 	})
+}
+
+// uncommitted reports whether a consolidation of the team would have something to check or to commit. It
+// says so, too, where that cannot be found out.
+func (a *app) uncommitted(ctx context.Context, d opened) bool {
+	t := d.Team()
+	if len(t.Checks) > 0 || t.Base.Unknown != "" {
+		return true
+	}
+	p, err := consolidate.LookPending(ctx, consolidate.Options{Desk: d.Desk, Dir: d.dir, Except: []string{a.home.Root, a.home.Claude}})
+	return err != nil || p.Unknown != "" || len(p.Branches) > 0 || len(p.Files) > 0
 }
 
 // Most tasks that status shows of a kind; the list of tasks has all of them.
@@ -63,6 +77,7 @@ type standing struct {
 	used   []team.Task       // the last ones that used something and are not in progress
 	rules  team.Permissions
 	sealed bool // it was consolidated
+	waits  bool // there is something to consolidate, or nobody knows; only asked of a team that is complete
 }
 
 // checked is a check, and how it ended in the last consolidation: passed, failed, or "" where it has not run.
@@ -155,7 +170,7 @@ func (n *standing) next() string {
 		return "nothing waits for you; to follow it: cadre log " + n.called + " --follow"
 	case n.Observed != "":
 		return "next: cadre observe " + n.observing()
-	case n.Status == team.TeamComplete && !n.sealed:
+	case n.Status == team.TeamComplete && !n.sealed && n.waits:
 		return "the team was not consolidated; to check and commit what it did: cadre consolidate " + n.called
 	case ended(team.Team{Status: n.Status}):
 		return "next: cadre review " + n.called

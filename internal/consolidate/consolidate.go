@@ -325,13 +325,19 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 func (w *work) begin(ctx context.Context) error {
 	c := team.Consolidation{Include: w.Include, Only: w.Only, NoCommit: w.NoCommit}
 	commits, err := w.commits(ctx, c)
+	if err == nil {
+		err = w.whole(c)
+	}
 	if err == nil && commits {
 		_, err = w.ours(ctx, c)
+	}
+	if err == nil {
+		err = w.do(ctx, &team.Consolidate{Message: w.Message, Include: w.Include, Only: w.Only, NoCommit: w.NoCommit, Clean: w.Clean, Changes: w.Changes, Without: w.Without})
 	}
 	if err != nil {
 		return err
 	}
-	return w.do(ctx, &team.Consolidate{Message: w.Message, Include: w.Include, Only: w.Only, NoCommit: w.NoCommit, Clean: w.Clean, Changes: w.Changes, Without: w.Without})
+	return w.forgetMissing()
 }
 
 // merge has what members did in worktrees of their own on their branches.

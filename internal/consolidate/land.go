@@ -113,6 +113,11 @@ func (w *work) blocked(ctx context.Context, before, tree, next string) (string, 
 			in = append(in, one)
 		}
 	}
+	report := w.aside(w.state()).report
+	if slices.ContainsFunc(in, func(one git.Change) bool { return one.Path == report }) {
+		return fmt.Sprintf("It brings %s, and in %s that is cadre's own report on the team, which is not committed. Move the report elsewhere, or have it committed and merged with the branch: cadre consolidate %s --include %s.",
+			report, w.repo.top, w.Desk.Team().Name, report), nil
+	}
 	if len(in) > 0 {
 		return fmt.Sprintf("In %s, and in its way, are files that are not committed and not the team's: %s. Whoever they belong to has to commit or move them.", w.repo.top, names(pathsOf(in))), nil
 	}
@@ -176,7 +181,7 @@ func (w *work) restore(ctx context.Context, c team.Consolidation) error {
 		return err
 	}
 	missing = slices.DeleteFunc(missing, func(one git.Change) bool {
-		return one.Is == git.Nothing || one.Is == git.Submodule || !w.repo.lacks(one.Path)
+		return one.Is == git.Nothing || one.Is == git.Submodule || w.repo.isFile(one.Path)
 	})
 	if len(missing) == 0 {
 		return nil
@@ -195,8 +200,39 @@ func (w *work) restore(ctx context.Context, c team.Consolidation) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	w.Log(fmt.Sprintf("removed while the checks ran, and put back: %s", names(pathsOf(missing))))
-	return w.put(ctx, tree, missing)
+	var back, blocked []git.Change
+	for _, one := range missing {
+		if w.repo.lacks(one.Path) {
+			back = append(back, one)
+		} else {
+			blocked = append(blocked, one)
+		}
+	}
+	if len(blocked) > 0 {
+		if err := w.noteMissing(absent{c.Attempt, tree, pathsOf(blocked)}); err != nil {
+			return err
+		}
+		w.Log(fmt.Sprintf("missing since it was staged, and not put back, because something else is in its place: %s; to see it: %s", names(pathsOf(blocked)), w.repo.showing(tree, blocked[0].Path)))
+	}
+	if len(back) == 0 {
+		return nil
+	}
+	w.Log(fmt.Sprintf("missing since it was staged, and put back: %s", names(pathsOf(back))))
+	return w.put(ctx, tree, back)
+}
+
+// isFile reports whether there is a file or a link at the path, below folders that are no links.
+func (r *repository) isFile(name string) bool {
+	info, err := os.Lstat(r.path(name))
+	if err != nil || info.IsDir() {
+		return false
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if info, err := os.Lstat(r.path(dir)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
 }
 
 // lacks reports whether there is nothing at the path, and nothing in the way of putting a file there: all folders above it are folders, or missing.

@@ -389,6 +389,64 @@ func TestKilledAfterChecksRemoved(t *testing.T) {
 	}
 }
 
+// What a check removed, and nobody can put back, is named with the command that shows it, and no later attempt commits without it.
+func TestBlockedPutBack(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.write(".git/info/exclude", "ran\n")
+	l.found(team.Check{Name: "clean up", Command: "test -e ran || { touch ran; rm -rf n s; touch n s; false; }"})
+	l.write("n/one.txt", "the team's\n")
+	l.write("s/two.txt", "bob's\n")
+	var said []string
+	o := l.options()
+	o.Log = func(text string) { said = append(said, text) }
+	if _, err := Run(l.ctx, o); err == nil {
+		t.Fatal("it was consolidated")
+	}
+	tree := l.desk.Team().Consolidation.Tree
+	show := "show " + tree[:12] + ":"
+	if all := strings.Join(said, "\n"); !strings.Contains(all, "not put back") || !strings.Contains(all, "s/two.txt") || !strings.Contains(all, show+"n/one.txt") {
+		t.Errorf("it said %q", all)
+	}
+	l.refused("n/one.txt, s/two.txt", show) // while the other files are there
+	l.remove("n")
+	l.remove("s")
+	before := l.commits()
+	l.refused("s/two.txt", show, "--only")
+	l.write("n/one.txt", l.git("show", tree+":n/one.txt")+"\n")
+	l.refused("s/two.txt was staged")
+	if l.commits() != before {
+		t.Error("it was committed")
+	}
+	l.write("s/two.txt", l.git("show", tree+":s/two.txt")+"\n")
+	l.run()
+	l.want(l.committed(), "A:n/one.txt", "A:s/two.txt")
+	if _, err := os.Lstat(filepath.Join(l.folder, absentFile)); err == nil {
+		t.Error("the note of what is missing is still there")
+	}
+}
+
+// A file of a member's at the report's path is in the way of nobody's but cadre's own, and the lead is told so.
+func TestBranchBringsReport(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.isolated = true
+	l.found()
+	l.isolate("eve", "rep.md")
+	l.write("rep.md", "cadre's\n")
+	l.do(team.User, &team.SetStatus{Status: team.TeamActive, Report: filepath.Join(l.project, "rep.md")})
+	Run(l.ctx, l.options())
+	told := ""
+	l.desk.View(func(s *team.State) {
+		for task := range s.Tasks() {
+			told += task.Description
+		}
+	})
+	if !strings.Contains(told, "cadre's own report") || !strings.Contains(told, "--include rep.md") || strings.Contains(told, "Whoever they belong to") {
+		t.Errorf("the lead is told %q", told)
+	}
+}
+
 // What is not the checks' is not undone: nothing is put through a link that stands where a folder was, nor in the place of something else, and what the person has
 // removed and committed stays so.
 func TestNotPutBack(t *testing.T) {
