@@ -121,6 +121,9 @@ type Spec struct {
 	// Gate says at once whether the team's rules forbid the tool, whatever its agent thinks of it. Drivers ask it before a tool runs, where the
 	// agent lets them, and put its words before the agent. It may be called from any goroutine.
 	Gate func(tool, input string) error
+	// Reads reports whether a call only looks around, so that it needs nobody's leave; nil for never. A driver may ask it once the gate let the call pass, and run
+	// the call unasked, where its agent lets the user's own rules win over that. It may be called from any goroutine.
+	Reads func(tool, input string) bool
 	// Tools are the team's tools, for an agent that takes tools from its driver.
 	Tools Tools
 	// ToolServer is the command line that serves the same tools as MCP on its standard input and output, for an agent that does not.
@@ -239,9 +242,11 @@ type (
 	// Compacted says that the agent shortened its context.
 	Compacted struct{}
 	// PermissionAsked says that the agent waits for leave to use a tool; Answer is called once. Tool has Claude Code's name for its kind:
-	// Bash, Edit, Write, Read, WebFetch, or that of an MCP tool, mcp__server__tool. Input is JSON.
+	// Bash, Edit, Write, Read, WebFetch, or that of an MCP tool, mcp__server__tool. Input is JSON; that of Bash may have the folder where it
+	// runs as cwd.
 	PermissionAsked struct {
 		Tool, Input string
+		Ruled       bool // a rule of the user's own settings for the agent wants it to be asked about
 		Answer      func(allow bool, reason string)
 	}
 	// PlanProposed says that the agent lays a plan before its lead and waits; Answer is called once.

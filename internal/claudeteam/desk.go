@@ -358,9 +358,9 @@ func (d *desk) deeds() (did deeds) {
 }
 
 // ruling settles a request for leave without asking anybody, where the rules do; else ruled is false.
-func (d *desk) ruling(tool, input string) (allow bool, reason string, ruled bool) {
+func (d *desk) ruling(tool, input string, reads bool) (allow bool, reason string, ruled bool) {
 	d.View(func(s *team.State) {
-		decision, err := team.Decide(s, team.Command{ID: "asked", Actor: d.self.name, At: now(), Body: &team.RequestPermission{Tool: tool, Input: input, Deadline: now() + 1}})
+		decision, err := team.Decide(s, team.Command{ID: "asked", Actor: d.self.name, At: now(), Body: &team.RequestPermission{Tool: tool, Input: input, Deadline: now() + 1, Reads: reads}})
 		if err != nil {
 			allow, reason, ruled = false, err.Error(), true
 			return
@@ -383,8 +383,8 @@ func (d *desk) access() (a agent.Access) {
 	return a
 }
 
-// gate says whether the rules forbid a tool.
-func (d *desk) gate(tool, _ string) (err error) {
-	d.View(func(s *team.State) { err = s.Gate(d.self.name, tool) })
+// gate says whether the rules forbid a tool, of which this call reads only or not.
+func (d *desk) gate(tool string, reads bool) (err error) {
+	d.View(func(s *team.State) { err = s.Gate(d.self.name, tool, reads) })
 	return err
 }

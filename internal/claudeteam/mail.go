@@ -285,7 +285,7 @@ func (m *member) offer(ctx context.Context) {
 
 // ask puts a question before the lead, and before the person at the pane.
 func (m *member) ask(ctx context.Context, u agent.PermissionAsked) {
-	if allow, reason, ruled := m.desk.ruling(u.Tool, u.Input); ruled {
+	if allow, reason, ruled := m.desk.ruling(u.Tool, u.Input, !u.Ruled && m.reads(u.Tool, u.Input)); ruled {
 		u.Answer(allow, reason)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"cadre/internal/claudefs/native"
 	"cadre/internal/letter"
 	"cadre/internal/mcpserver"
+	"cadre/internal/readonly"
 	"cadre/internal/sanitize"
 	"cadre/internal/team"
 	"cadre/internal/toolbox"
@@ -200,7 +202,7 @@ type gated struct {
 }
 
 func (g gated) Call(ctx context.Context, name string, input json.RawMessage) (string, bool) {
-	if err := g.desk.gate(name, string(input)); err != nil {
+	if err := g.desk.gate(name, false); err != nil {
 		return err.Error(), true
 	}
 	return g.Toolbox.Call(ctx, name, input)
@@ -269,6 +271,21 @@ func (m *member) run(ctx context.Context) error {
 	}
 }
 
+// reads reports whether a call only looks around where the member works.
+func (m *member) reads(tool, input string) bool {
+	s := readonly.Scope{Dir: m.o.Spec.Dir, Roots: []string{m.o.Spec.Dir}, Env: append(os.Environ(), m.o.Spec.Env...)}
+	return s.Unasked(tool, input)
+}
+
+// gate says whether the rules forbid a tool.
+func (m *member) gate(tool, input string) error {
+	err := m.desk.gate(tool, false)
+	if err != nil && m.reads(tool, input) {
+		err = m.desk.gate(tool, true)
+	}
+	return err
+}
+
 // start starts the agent's session.
 func (m *member) start(ctx context.Context) error {
 	spec := m.o.Spec
@@ -277,7 +294,8 @@ func (m *member) start(ctx context.Context) error {
 		me, _ := s.Member(m.o.Name)
 		spec.TeamID, spec.Team, spec.Lead, spec.Role, spec.Instructions = t.ID, t.Name, t.Lead, me.Role, briefing.Guest(s, m.o.Name)
 	})
-	spec.Member, spec.Incarnation, spec.Resume, spec.Access, spec.Gate = m.o.Name, 1, m.resume, m.desk.access(), m.desk.gate
+	spec.Member, spec.Incarnation, spec.Resume, spec.Access, spec.Gate = m.o.Name, 1, m.resume, m.desk.access(), m.gate
+	spec.Reads = m.reads
 	spec.Tools, spec.ToolServer = m.tools, m.server
 	spec.Carries = func(text string) []int64 { return letter.Carries(spec.TeamID, m.o.Name, text) }
 	session, err := m.o.Agent.Start(ctx, spec, m.desk)

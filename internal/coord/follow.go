@@ -438,7 +438,8 @@ func (s *seat) ask(ctx context.Context, u agent.PermissionAsked) {
 	allow, reason := false, "the session is ending"
 	defer func() { u.Answer(allow, reason) }()
 	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
-		Body: &team.RequestPermission{Member: s.member, Tool: u.Tool, Input: clip(u.Input), Deadline: desk.Now() + s.patience()}})
+		Body: &team.RequestPermission{Member: s.member, Tool: u.Tool, Input: clip(u.Input), Deadline: desk.Now() + s.patience(),
+			Reads: !u.Ruled && s.reads(u.Tool, u.Input)}})
 	if err != nil {
 		reason = err.Error()
 		return

@@ -31,9 +31,10 @@ type seat struct {
 	leave       context.CancelFunc // ends ctx: the seat is to be left
 
 	agent agent.Agent
-	dir   string // where it works
-	bound bool   // its role has not all tools
-	told  bool   // it is told of its tasks in prompts; else it takes them from the list by itself
+	dir   string   // where it works
+	env   []string // of its programs
+	bound bool     // its role has not all tools
+	told  bool     // it is told of its tasks in prompts; else it takes them from the list by itself
 
 	gifts chan team.Want           // what it is to be given, the newest of each kind
 	given map[team.WantKind]string // key of the last want of each kind that was given; the host's alone
@@ -208,10 +209,17 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 	} else if err != nil {
 		return spec, err
 	}
-	spec.Gate = func(tool, _ string) (err error) {
-		s.host.Desk.View(func(st *team.State) { err = st.Gate(m.Name, tool) })
+	s.env = surroundings(spec)
+	spec.Gate = func(tool, input string) (err error) {
+		gate := func(reads bool) {
+			s.host.Desk.View(func(st *team.State) { err = st.Gate(m.Name, tool, reads) })
+		}
+		if gate(false); err != nil && s.reads(tool, input) { // to find that out takes a look at files
+			gate(true)
+		}
 		return err
 	}
+	spec.Reads = s.reads
 	spec.Where = s.where
 	spec.Carries = func(text string) []int64 { return letter.Carries(t.ID, m.Name, text) }
 	if m.Role != "" && s.host.Role != nil {

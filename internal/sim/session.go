@@ -335,7 +335,7 @@ func (a *session) plans(t *thread) bool {
 func (a *session) edit(t *thread) {
 	t.step()
 	var err error
-	a.seat.host.view(func(st *team.State) { err = st.Gate(a.member.Name, "Edit") })
+	a.seat.host.view(func(st *team.State) { err = st.Gate(a.member.Name, "Edit", false) })
 	if err == nil || a.of.w.bug("no-gate") {
 		a.of.w.judge.edits(a)
 		a.of.w.edited[a.member.Name]++

@@ -146,6 +146,7 @@ type RequestPermission struct {
 	Tool     string
 	Input    string // JSON
 	Deadline Time
+	Reads    bool // it was found to read only, inside the project or the member's worktree, and no rule of the user's is about it
 }
 
 func (b *RequestPermission) decide(d *decision) error {
@@ -166,7 +167,7 @@ func (b *RequestPermission) decide(d *decision) error {
 	settle := func(outcome, reason string) {
 		d.emit(&PermissionAnswered{Request: p.Request, Member: m.Name, Outcome: outcome, Reason: reason})
 	}
-	if outcome, reason := d.ruling(m, b.Tool, b.Input); outcome != "" {
+	if outcome, reason := d.ruling(m, b.Tool, b.Input, b.Reads); outcome != "" {
 		settle(outcome, reason)
 		return nil
 	}

@@ -19,12 +19,13 @@ var TeamTools = []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "Tas
 var editors = []string{"Edit", "Write", "MultiEdit", "NotebookEdit"}
 
 // Gate says whether the rules of the team forbid the member a tool, whatever anybody allows: delegate mode, and a plan that is not
-// approved. Tools have Claude Code's names, those of the team their own.
-func (s *State) Gate(member, tool string) error {
+// approved. Tools have Claude Code's names, those of the team their own. reads says that this call of the tool was found to read only, inside the
+// project or the member's worktree.
+func (s *State) Gate(member, tool string, reads bool) error {
 	if err := s.AllowsTool(member, tool); err != nil {
 		return err
 	}
-	if s.Writes(member) || slices.Contains(readers, tool) || slices.Contains(TeamTools, tool) {
+	if reads || s.Writes(member) || slices.Contains(readers, tool) || slices.Contains(TeamTools, tool) {
 		return nil
 	}
 	m := s.member(member)
@@ -43,8 +44,8 @@ func (s *State) Gated(member string) bool {
 }
 
 // ruling settles a request without asking anybody, where the rules do; else its outcome is "".
-func (d *decision) ruling(m *Member, tool, input string) (outcome, reason string) {
-	if err := d.Gate(m.Name, tool); err != nil {
+func (d *decision) ruling(m *Member, tool, input string, reads bool) (outcome, reason string) {
+	if err := d.Gate(m.Name, tool, reads); err != nil {
 		return "denied", err.Error()
 	}
 	p := &d.team.Permissions
@@ -57,6 +58,8 @@ func (d *decision) ruling(m *Member, tool, input string) (outcome, reason string
 		return "allowed", "edits are accepted"
 	case slices.ContainsFunc(p.Allow, func(rule string) bool { return ruleAllows(rule, tool, input, d.team.Dir) }):
 		return "allowed", "a rule of the team allows it"
+	case reads:
+		return "allowed", "it only reads"
 	case m.PermissionMode == "dontAsk":
 		return "denied", m.Name + " is in mode dontAsk"
 	case p.Policy == "allow":

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -74,7 +75,8 @@ func (c client) RequestPermission(ctx context.Context, r sdk.RequestPermissionRe
 	default:
 	}
 	answer := make(chan bool, 1)
-	c.say(agent.PermissionAsked{Tool: name, Input: input, Answer: func(allowed bool, reason string) {
+	ruled := aside || c.agent.facts.ruled != nil && c.agent.facts.ruled(append(os.Environ(), c.spec.Env...), c.spec.Dir)
+	c.say(agent.PermissionAsked{Tool: name, Input: input, Ruled: ruled, Answer: func(allowed bool, reason string) {
 		if !allowed && reason != "" {
 			c.note(fmt.Sprintf("%s was denied: %s", name, reason))
 		}

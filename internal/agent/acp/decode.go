@@ -191,6 +191,7 @@ func (d *decoder) name(t tool) (string, string) {
 	switch name {
 	case "Bash":
 		rename(in, "command", "cmd")
+		rename(in, "cwd", "workdir", "dir_path", "directory")
 		if in["command"] == nil {
 			in["command"] = title
 		}

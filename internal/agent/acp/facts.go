@@ -39,6 +39,8 @@ type facts struct {
 	// ungated is why no session can be gated here; "" when one can.
 	ungated func() string
 	model   func(model string) []string
+	// ruled reports whether the user's own settings deny something or want it asked about, where the agent does not say which one made it ask; nil for never.
+	ruled func(env []string, dir string) bool
 	// prepare gives the agent what it has to be told besides, in files below dir: more arguments and variables. env is what its environment will be.
 	prepare func(dir string, hook, env []string) (args, more []string, err error)
 	// load makes a session ready to be loaded: its id for the protocol, and how long to wait before. env is the agent's environment.
@@ -96,6 +98,7 @@ var openCode = facts{
 	ungated: func() string { return "" },
 	prepare: prepareOpenCode,
 	aside:   true,
+	ruled:   openCodeRuled,
 	load:    anyAgent.load,
 	name:    anyAgent.name,
 	names:   map[string]string{"todowrite": "TodoWrite", "todoread": "TodoRead", "list": "LS", "skill": "Skill", "websearch": "WebSearch", "task": "Task"},

@@ -38,6 +38,7 @@ var gemini = facts{
 	},
 	model:   func(model string) []string { return []string{"-m", model} },
 	prepare: prepareGemini,
+	ruled:   geminiRuled,
 	load:    loadGemini,
 	name:    func(id string) string { return fmt.Sprintf("%s#%d", id, time.Now().Unix()/60) },
 	noise:   "[MODE_UPDATE]",

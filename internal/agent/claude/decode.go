@@ -38,6 +38,7 @@ type request struct {
 	CallbackID string          `json:"callback_id"`
 	ServerName string          `json:"server_name"`
 	Message    json.RawMessage `json:"message"`
+	Reason     string          `json:"decision_reason_type"` // why it asks: rule, mode, …
 }
 
 // line is one line of the stream. The shapes are those of Claude Code 2.1.197 and 2.1.329, recorded from the programs.

@@ -46,12 +46,13 @@ type session struct {
 	given    map[string]string     // prompts that were written and not yet received: uuid → id
 	waiting  map[string]chan error // requests of ours, by id
 	open     map[string]bool       // requests of the program that wait for an answer
+	dirs     map[string]string     // where the program's shell was when the gate was asked about a tool, by the id of the call
 	last     int                   // number of the last request of ours
 	access   agent.Access
 }
 
 func newSession(spec agent.Spec, id string) *session {
-	s := &session{spec: spec, id: id, updates: make(chan agent.Update, 64), given: map[string]string{}, waiting: map[string]chan error{}, open: map[string]bool{}, listed: make(chan struct{}), access: spec.Access}
+	s := &session{spec: spec, id: id, updates: make(chan agent.Update, 64), given: map[string]string{}, waiting: map[string]chan error{}, open: map[string]bool{}, dirs: map[string]string{}, listed: make(chan struct{}), access: spec.Access}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -214,6 +215,7 @@ func (s *session) take(said any) {
 	case agent.TurnEnded:
 		s.mu.Lock()
 		s.working = false
+		clear(s.dirs)
 		s.mu.Unlock()
 		s.updates <- said
 	case agent.Update:
@@ -231,7 +233,7 @@ func (s *session) asked(a asked) {
 	case "mcp_message":
 		s.serving.Go(func() { s.answer(a.id, map[string]any{"mcp_response": s.serve(r.Message)}) })
 	case "hook_callback":
-		s.answer(a.id, s.gate(r.Input))
+		s.answer(a.id, s.gate(r.Input, r.ToolUseID))
 	case "can_use_tool":
 		s.permission(a.id, r)
 	default:
@@ -257,19 +259,46 @@ func (s *session) serve(message json.RawMessage) json.RawMessage {
 }
 
 // gate is asked before every tool.
-func (s *session) gate(input json.RawMessage) map[string]any {
+func (s *session) gate(input json.RawMessage, id string) map[string]any {
 	var call struct {
 		Tool  string          `json:"tool_name"`
 		Input json.RawMessage `json:"tool_input"`
+		Dir   string          `json:"cwd"`
 	}
 	if json.Unmarshal(input, &call) != nil || s.spec.Gate == nil {
 		return map[string]any{}
 	}
-	err := s.spec.Gate(toolName(call.Tool), string(call.Input))
-	if err == nil || s.writesPlan(call.Input) {
-		return map[string]any{}
+	s.mu.Lock()
+	s.dirs[id] = call.Dir
+	s.mu.Unlock()
+	decide := func(word, why string) map[string]any {
+		return map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": "PreToolUse", "permissionDecision": word, "permissionDecisionReason": why}}
 	}
-	return map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": err.Error()}}
+	name, in := toolName(call.Tool), s.inputOf(call.Tool, call.Input, id)
+	switch err := s.spec.Gate(name, in); {
+	case err != nil && !s.writesPlan(call.Input):
+		return decide("deny", err.Error())
+	case err == nil && s.spec.Reads != nil && s.spec.Reads(name, in): // in its plan mode the program would not run an agent, nor most commands
+		return decide("allow", "it only reads")
+	}
+	return map[string]any{}
+}
+
+// inputOf is the input of a call. That of a shell says where it runs, where that is not the session's folder: the shell keeps the one that it changed to.
+func (s *session) inputOf(tool string, input json.RawMessage, id string) string {
+	s.mu.Lock()
+	dir := s.dirs[id]
+	s.mu.Unlock()
+	fields := map[string]json.RawMessage{}
+	if tool != "Bash" || dir == "" || dir == s.spec.Dir || json.Unmarshal(input, &fields) != nil {
+		return string(input)
+	}
+	fields["cwd"], _ = json.Marshal(dir)
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return string(input)
+	}
+	return string(text)
 }
 
 // writesPlan reports whether a tool writes the program's own file for a plan, which is no file of the project.
@@ -332,7 +361,7 @@ func (s *session) permission(id string, r request) {
 			}()
 		}}
 	default:
-		s.updates <- agent.PermissionAsked{Tool: toolName(r.ToolName), Input: string(r.Input), Answer: func(allowed bool, reason string) {
+		s.updates <- agent.PermissionAsked{Tool: toolName(r.ToolName), Input: s.inputOf(r.ToolName, r.Input, r.ToolUseID), Ruled: r.Reason == "rule", Answer: func(allowed bool, reason string) {
 			if allowed {
 				allow()
 			} else {

@@ -20,14 +20,15 @@
 // # What it may do
 //
 //	mode               asks before            sandbox
-//	default            all but known reading  workspace-write
-//	acceptEdits        all but known reading  workspace-write   edits are allowed by the team
+//	default            every command and edit workspace-write
+//	acceptEdits        every command and edit workspace-write   edits are allowed by the team
 //	auto               leaving the sandbox    workspace-write
 //	dontAsk            never                  workspace-write
 //	bypassPermissions  never                  none
-//	before a plan's approval, and where the team forbids commands: asks before all but known reading, and the sandbox is read-only
+//	before a plan's approval, and where the team forbids commands: asks before every command and edit, and the sandbox is read-only
 //
-// Codex asks nobody before a command that it knows to read only, so those run also where the team forbids commands.
+// What only reads is answered without asking anybody, by whoever started the session. The program's own commandActions do not decide that: it makes them
+// for display, as well as it can.
 //
 // Source of the protocol: recorded from codex-cli 0.169.0, and the schemas that it prints.
 package codex

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cadre/internal/agent"
+	"cadre/internal/readonly"
 	"cadre/internal/team"
 )
 
@@ -424,6 +425,11 @@ func kindOf(e turnError) agent.ProblemKind {
 func (d *decoder) request(method string, params json.RawMessage) any {
 	var p struct {
 		Command   string          `json:"command"`
+		Dir       string          `json:"cwd"`
+		Kind      string          `json:"kind"`                  // "" and command for one that is to begin
+		More      json.RawMessage `json:"additionalPermissions"` // beyond its sandbox
+		Network   json.RawMessage `json:"networkApprovalContext"`
+		Place     json.RawMessage `json:"environmentId"` // where it runs, if not here
 		ItemID    string          `json:"itemId"`
 		Tool      string          `json:"tool"`
 		Arguments json.RawMessage `json:"arguments"`
@@ -441,7 +447,19 @@ func (d *decoder) request(method string, params json.RawMessage) any {
 	agent.Parse(params, &p)
 	switch method {
 	case "item/commandExecution/requestApproval":
-		text, _ := json.Marshal(object{"command": p.Command, "description": p.Reason})
+		in := object{"command": readonly.Unwrap(p.Command), "description": p.Reason}
+		if p.Dir != "" {
+			in["cwd"] = p.Dir
+		}
+		for name, more := range map[string]json.RawMessage{"additionalPermissions": p.More, "networkApprovalContext": p.Network, "environmentId": p.Place} {
+			if text := string(more); text != "" && text != "null" && !(name == "environmentId" && text == `"local"`) {
+				in[name] = more
+			}
+		}
+		if p.Kind != "" && p.Kind != "command" { // what a program that runs is to read
+			in["kind"] = p.Kind
+		}
+		text, _ := json.Marshal(in)
 		return permission{tool: "Bash", input: string(text)}
 	case "item/fileChange/requestApproval":
 		if s := d.items[p.ItemID]; s != nil && s.Edit != "" {

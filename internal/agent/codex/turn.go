@@ -388,7 +388,7 @@ func (s *session) asked(w *wire, m rpc) {
 				return
 			}
 		}
-		s.say(agent.PermissionAsked{Tool: r.tool, Input: r.input, Answer: func(allowed bool, reason string) {
+		s.say(agent.PermissionAsked{Tool: r.tool, Input: r.input, Ruled: ruled(environment(s.spec), s.spec.Dir), Answer: func(allowed bool, reason string) {
 			if allowed || reason == "" {
 				decide(allowed)
 				return

@@ -1,0 +1,54 @@
+package codex
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A rule of the user's that wants a command asked about keeps all of them from being answered by what they read; others do not.
+func TestRuled(t *testing.T) {
+	for _, c := range []struct {
+		file, text string
+		want       bool
+	}{
+		{"home/.codex/rules/default.rules", `prefix_rule(pattern=["git","log"], decision="allow")`, false},
+		{"home/.codex/rules/default.rules", `prefix_rule(pattern=["git","log"], decision="prompt")`, true},
+		{"project/.codex/rules/own.rules", `prefix_rule(pattern=["ls"], decision="prompt")`, true},
+		{"codex/rules/own.rules", `prefix_rule(pattern=["ls"], decision="prompt")`, false},
+	} {
+		base := t.TempDir()
+		file := filepath.Join(base, c.file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		home, dir := "HOME="+filepath.Join(base, "home"), filepath.Join(base, "project")
+		if got := ruled([]string{home}, dir); got != c.want {
+			t.Errorf("%s, %s: %t", c.file, c.text, got)
+		}
+		if strings.HasPrefix(c.file, "codex/") && !ruled([]string{"CODEX_HOME=" + filepath.Join(base, "codex"), home}, dir) {
+			t.Error("another home of the program's is not looked at")
+		}
+	}
+}
+
+// What is more than a command in the session's sandbox can be told from one.
+func TestRequestForACommand(t *testing.T) {
+	for params, want := range map[string]string{
+		`{"kind":"command","environmentId":"local","command":"/bin/bash -lc 'ls -l'","cwd":"/p"}`:                `{"command":"ls -l","cwd":"/p","description":""}`,
+		`{"command":"/bin/bash -lc 'ls -l'","additionalPermissions":null}`:                                       `{"command":"ls -l","description":""}`,
+		`{"command":"/bin/bash -lc ls","additionalPermissions":{"network":{"enabled":true}},"reason":"the net"}`: `{"additionalPermissions":{"network":{"enabled":true}},"command":"ls","description":"the net"}`,
+		`{"command":"/bin/bash -lc ls","environmentId":"remote-1"}`:                                              `{"command":"ls","description":"","environmentId":"remote-1"}`,
+		`{"kind":"writeStdin","command":"ls"}`:                                                                   `{"command":"ls","description":"","kind":"writeStdin"}`,
+	} {
+		p, ok := (&decoder{}).request("item/commandExecution/requestApproval", json.RawMessage(params)).(permission)
+		if !ok || p.tool != "Bash" || p.input != want {
+			t.Errorf("%s is %+v", params, p)
+		}
+	}
+}
