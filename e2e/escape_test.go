@@ -239,7 +239,9 @@ func TestNoCheckGivesPowerAway(t *testing.T) {
 	calls := [][]string{{"trust", "--yes"}, {"mode", "other", "z", "bypassPermissions"}, {"mode", "demo", "y", "bypassPermissions"}, {"delegate", "other", "on"}, {"budget", "other", "--tokens", "1"},
 		{"permit", "other", "permission-2@z"}, {"plan", "other", "plan-1@z", "--approve"}, {"spawn", "other", "eve"}, {"spawn", "demo", "eve"},
 		{"task", "add", "other", "run-it", "--run", "false"}, {"task", "update", "other", "1", "--run", "false"}, {"run", "file.yaml"}, {"create", "third"}, {"mcp", "--team", "other"},
-		{"host", "other"}, {"resume", "other", "--take-over"}, {"join", "theirs", "--name", "x", "--agent", "shell"}}
+		{"host", "other"}, {"resume", "other", "--take-over"}, {"resume", "other", "--take-back"}, {"join", "theirs", "--name", "x", "--agent", "shell"},
+		{"claude-teammate", "--agent-name", "x", "--team-name", "theirs"}, {"handover", "other", "z"},
+		{"push", "other", "--yes"}, {"push", "other", "--yes", "--release"}, {"pull", "third"}, {"pull", "other", "--theirs"}}
 	link, aliased := filepath.Join(w.root, "link"), filepath.Join(w.root, "aliased")
 	if err := errors.Join(os.Symlink(w.home, link), os.Mkdir(aliased, 0o700), os.Symlink(filepath.Join(w.home, "teams"), filepath.Join(aliased, "teams"))); err != nil {
 		t.Fatal(err)

@@ -145,8 +145,6 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestTheTableIsWhole: each name is there once, each refusal that is the user's has its reason, and no flag opens what a row closes
-// but one that makes the command a helper.
 // TestChecks: a check acts as the user, but for what gives power away; a hook is not restricted.
 func TestChecks(t *testing.T) {
 	check := who(proc.Origin{Record: &proc.Record{Trusted: true, Check: true}, Teams: []string{"demo"}}, true, func(string) string { return "" })
@@ -158,7 +156,8 @@ func TestChecks(t *testing.T) {
 	}{
 		{"trust", []string{"yes"}, false}, {"mode", nil, false}, {"permit", nil, false}, {"budget", nil, false}, {"spawn", nil, false}, {"mcp", nil, false},
 		{"task add", []string{"run"}, false}, {"task add", []string{"owner", "run"}, false}, {"task update", []string{"run"}, false}, {"plan", []string{"approve"}, false},
-		{"run", nil, false},
+		{"run", nil, false}, {"pull", nil, false}, {"push", nil, false}, {"push", []string{"release"}, false}, {"handover", nil, false}, {"resume", []string{"take-back"}, false},
+		{"claude-teammate", nil, false}, {"no such command", nil, false},
 		{"mcp", []string{"socket"}, true}, {"plan", nil, true}, {"plan", []string{"reject"}, true}, {"task add", nil, true}, {"task update", []string{"owner"}, true},
 		{"send", nil, true}, {"status", nil, true}, {"version", nil, true}, {"abort", nil, true}, {"fsck", []string{"mend"}, true},
 	} {
@@ -176,21 +175,48 @@ func TestChecks(t *testing.T) {
 	if err := check.Entry("TaskList.Create", nil); err != nil {
 		t.Errorf("a check creates a task: %v", err)
 	}
+	for _, entry := range []string{"Manager.PullTeam", "Manager.PushTeam", "Manager.OpenTeam", "Team.HandOver"} {
+		if err := check.Entry(entry, nil); team.CodeOf(err) != team.Denied || !strings.Contains(err.Error(), "refused in a check") {
+			t.Errorf("a check calls %s: %v", entry, err)
+		}
+		if err := hook.Entry(entry, nil); err != nil {
+			t.Errorf("a hook calls %s: %v", entry, err)
+		}
+	}
+}
+
+// TestEveryRowHasAVerdictForChecks: whoever adds a command or an entry that acts, or that is the user's, says whether a check may
+// call it. So does whoever adds such a flag to a row that a check may call.
+func TestEveryRowHasAVerdictForChecks(t *testing.T) {
 	for _, one := range []struct {
-		table   []Row
-		dash    string
-		refused map[string]string
-	}{{commands, " --", refusedInChecks}, {entries, " ", entriesRefusedInChecks}} {
-		for key := range one.refused {
-			if !slices.ContainsFunc(one.table, func(r Row) bool {
-				return r.Name == key || slices.ContainsFunc(r.Flags, func(f Flag) bool { return r.Name+one.dash+f.Name == key })
-			}) {
+		table    []Row
+		dash     string
+		verdicts map[string]string
+	}{{commands, " --", inChecks}, {entries, " ", entriesInChecks}} {
+		known := map[string]bool{}
+		for _, row := range one.table {
+			because, there := one.verdicts[row.Name]
+			if known[row.Name] = true; !there && row.Rule >= Acts {
+				t.Errorf("%q: say in check.go whether a check may call it", row.Name)
+			}
+			for _, f := range row.Flags {
+				key := row.Name + one.dash + f.Name
+				known[key] = true
+				if _, there := one.verdicts[key]; !there && because == may && f.Rule >= Acts {
+					t.Errorf("%q: say in check.go whether a check may call it", key)
+				}
+			}
+		}
+		for key := range one.verdicts {
+			if !known[key] {
 				t.Errorf("%q is in no table", key)
 			}
 		}
 	}
 }
 
+// TestTheTableIsWhole: each name is there once, each refusal that is the user's has its reason, and no flag opens what a row closes
+// but one that makes the command a helper.
 func TestTheTableIsWhole(t *testing.T) {
 	for _, table := range [][]Row{commands, entries} {
 		seen := map[string]bool{}

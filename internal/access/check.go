@@ -3,31 +3,70 @@ package access
 import "strings"
 
 // A check acts as the user, because the user chose its command. But what it runs may be the members' work: the
-// tests that they wrote. So it may not call what gives power away, on its own or to a member.
+// tests that they wrote. So it may not call what gives power away, on its own or to a member. That another home
+// is free does not widen this: what was made there must not come back by a remote, so pull and push are refused.
 //
-// The keys are names of rows, or of rows with a flag; the values say why.
+// Both maps have a verdict for every row whose rule is User or Acts, and for every flag with such a rule of a row
+// that a check may call. A key is the name of a row, or of a row with a flag. The value says why a check is
+// refused; it is may where a check is not. Without a verdict a check is refused, and a test fails.
+const may = ""
+
 var (
-	refusedInChecks = map[string]string{
-		"trust":             "hooks that are trusted run with the user's rights",
-		"mode":              "it says what a member may do without asking",
-		"delegate":          "it says what the lead may do",
-		"permit":            "it says what a member may do",
+	inChecks = map[string]string{
+		"trust":           "hooks that are trusted run with the user's rights",
+		"mode":            "it says what a member may do without asking",
+		"delegate":        "it says what the lead may do",
+		"permit":          "it says what a member may do",
+		"budget":          "it says what the team may spend",
+		"spawn":           "it starts a session",
+		"handover":        "it starts a session",
+		"run":             "it starts sessions and hooks with the user's rights",
+		"create":          "a team has hooks and checks of its own",
+		"pull":            "a team has hooks and checks of its own",
+		"push":            "another machine may continue the team that it sends",
+		"host":            "it starts sessions with the user's rights",
+		"resume":          "it starts sessions with the user's rights",
+		"join":            "it starts a session with the user's rights",
+		"claude-teammate": "it starts a session with the user's rights",
+
+		"mcp":               "it leads a team with all of the lead's tools",
 		"plan --approve":    "it says what a member may do",
-		"budget":            "it says what the team may spend",
-		"spawn":             "it starts a session",
 		"task add --run":    "its command would run with the user's rights",
 		"task update --run": "its command would run with the user's rights",
-		"run":               "it starts sessions and hooks with the user's rights",
-		"create":            "a team has hooks and checks of its own",
-		"host":              "it starts sessions with the user's rights",
-		"resume":            "it starts sessions with the user's rights",
-		"join":              "it starts a session with the user's rights",
-		"claude-teammate":   "it starts a session with the user's rights",
-		"mcp":               "it leads a team with all of the lead's tools",
+
+		"abort":                 may,
+		"cleanup":               may,
+		"consolidate":           may, // the checks are those that the user chose
+		"checkpoint":            may,
+		"fsck --mend":           may,
+		"facts --add":           may,
+		"facts --record":        may,
+		"plan --reject":         may,
+		"observe --as-team":     may, // a team that is observed starts nothing
+		"observe --claude-team": may,
+		"shutdown":              may,
+		"shutdown --graceful":   may,
+		"resend":                may,
+		"reassign":              may,
+		"task add":              may,
+		"task update":           may,
+		"task claim":            may,
+		"task done":             may,
+		"task fail":             may,
+		"task release":          may,
+		"task rm":               may,
+		"task rollback":         may,
+		"send":                  may,
+		"broadcast":             may,
+		"inbox":                 may,
+		"bury":                  may,
 	}
-	entriesRefusedInChecks = map[string]string{
+	entriesInChecks = map[string]string{
 		"Manager.CreateTeam":    "a team has hooks and checks of its own",
+		"Manager.PullTeam":      "a team has hooks and checks of its own",
+		"Manager.PushTeam":      "another machine may continue the team that it sends",
 		"Manager.SpawnTeammate": "it starts a session",
+		"Team.HandOver":         "it starts a session",
 		"Team.SetMode":          "it says what a member may do without asking",
 		"Team.SetDelegate":      "it says what the lead may do",
 		"Team.SetBudget":        "it says what the team may spend",
@@ -36,13 +75,58 @@ var (
 		"Team.Run":              "it starts sessions with the user's rights",
 		"Team.Retry":            "it starts sessions with the user's rights",
 		"TaskList.Create Run":   "its command would run with the user's rights",
+		"Manager.OpenTeam":      "it starts sessions with the user's rights",
+
+		"New":                      may,
+		"Manager.ShutdownTeammate": may,
+		"Manager.SendMessage":      may,
+		"Manager.Broadcast":        may,
+		"Manager.Cleanup":          may,
+		"Team.Tasks":               may,
+		"Team.Mail":                may,
+		"Team.As":                  may,
+		"Team.RequestShutdown":     may,
+		"Team.WithdrawShutdown":    may,
+		"Team.RejectPlan":          may,
+		"Team.Answer":              may, // it passes as AnswerPermission, ApprovePlan or RejectPlan
+		"Team.Questions":           may,
+		"Team.RollBackTask":        may,
+		"Team.Consolidate":         may,
+		"Team.Resume":              may, // it takes back Consolidate, and starts nothing
+		"Team.Complete":            may,
+		"Team.Abort":               may,
+		"TaskList.Create":          may,
+		"TaskList.Update":          may,
+		"TaskList.Claim":           may,
+		"TaskList.ClaimNext":       may,
+		"TaskList.WaitNext":        may,
+		"TaskList.Complete":        may,
+		"TaskList.Fail":            may,
+		"TaskList.Release":         may,
+		"TaskList.Delete":          may,
+		"Mailbox.Send":             may,
+		"Mailbox.Broadcast":        may,
+		"Mailbox.Peek":             may,
+		"Mailbox.Receive":          may,
+		"Mailbox.Wait":             may,
+		"Mailbox.All":              may,
+		"Mailbox.MarkRead":         may,
+		"Teammate.Tasks":           may,
+		"Teammate.Mail":            may,
+		"Teammate.Busy":            may,
+		"Teammate.Idle":            may,
+		"Teammate.AnswerShutdown":  may,
+		"Teammate.SubmitPlan":      may,
+		"Teammate.AwaitPlan":       may,
+		"Teammate.GiveReport":      may,
+		"Teammate.AskPermission":   may,
 	}
 )
 
 // passCheck is the gate for a check.
-func passCheck(table []Row, refused map[string]string, prefix, dash, name string, given func(string) bool) error {
-	because, what := refused[name], name
+func passCheck(table []Row, verdicts map[string]string, prefix, dash, name string, given func(string) bool) error {
 	row, _ := find(table, name, nil)
+	because, what := verdict(verdicts, name, row.Rule), name
 	for _, f := range row.Flags {
 		if given == nil || !given(f.Name) {
 			continue
@@ -50,12 +134,24 @@ func passCheck(table []Row, refused map[string]string, prefix, dash, name string
 		if f.Rule == Anyone { // a helper
 			return nil
 		}
-		if flagged := name + " " + dash + f.Name; because == "" && refused[flagged] != "" {
-			because, what = refused[flagged], flagged
+		if because == may {
+			flagged := name + " " + dash + f.Name
+			if because = verdict(verdicts, flagged, f.Rule); because != may {
+				what = flagged
+			}
 		}
 	}
-	if because == "" {
+	if because == may {
 		return nil
 	}
 	return deny("%s is refused in a check: %s, and a check may run what members wrote. Call it yourself, or from a hook that you trust.", strings.TrimSpace(prefix+what), because)
+}
+
+// verdict says why a check is refused what has that rule; may where it is not.
+func verdict(verdicts map[string]string, key string, rule Rule) string {
+	because, there := verdicts[key]
+	if !there && rule >= Acts {
+		return "nobody said whether a check may call it"
+	}
+	return because
 }

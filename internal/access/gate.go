@@ -42,7 +42,7 @@ type Flag struct {
 // Command is the gate of the command line: path is the command's without cadre, and given reports whether a flag was.
 func (c Caller) Command(path string, given func(flag string) bool) error {
 	if c.check {
-		return passCheck(commands, refusedInChecks, "cadre ", "--", path, given)
+		return passCheck(commands, inChecks, "cadre ", "--", path, given)
 	}
 	return c.pass(commands, "cadre ", "--", path, given)
 }
@@ -50,7 +50,7 @@ func (c Caller) Command(path string, given func(flag string) bool) error {
 // Entry is the gate of the library: name is the entry's, and given reports whether a field of what it takes was set; nil for none.
 func (c Caller) Entry(name string, given func(field string) bool) error {
 	if c.check {
-		return passCheck(entries, entriesRefusedInChecks, "", "", name, given)
+		return passCheck(entries, entriesInChecks, "", "", name, given)
 	}
 	return c.pass(entries, "", "", name, given)
 }

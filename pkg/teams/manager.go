@@ -97,6 +97,9 @@ func (m *Manager) CreateTeam(ctx context.Context, c TeamConfig) (*Team, error) {
 func (m *Manager) OpenTeam(ctx context.Context, name string) (*Team, error) {
 	m.turn.Lock()
 	defer m.turn.Unlock()
+	if err := m.pass("Manager.OpenTeam", nil); err != nil {
+		return nil, err
+	}
 	if err := m.vacant(); err != nil {
 		return nil, err
 	}
