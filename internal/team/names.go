@@ -76,18 +76,38 @@ func checkNewLead(name string) error {
 	return nil
 }
 
-// claims reports whether a name may be taken for another one, with or without an article: the-lead claims what lead claims.
+// claims reports whether a name may be taken for another one, with or without articles: the-lead claims what lead claims, and an-admin
+// what admin does.
 func claims(name, other string) bool {
-	look, like := looks(name), looks(other)
-	for {
+	if looks(name) == looks(other) {
+		return true
+	}
+	for look, like := looks(bare(name)), looks(bare(other)); ; {
 		if look == like {
 			return true
 		}
-		bare, found := strings.CutPrefix(look, "the")
+		rest, found := strings.CutPrefix(look, "the") // thelead
 		if !found {
 			return false
 		}
-		look = bare
+		look = rest
+	}
+}
+
+// bare is a name without the articles that it begins with, each a word of its own. A name of nothing else stays as it is.
+func bare(name string) string {
+	rest := name
+	for {
+		end := strings.IndexAny(rest, "-_")
+		if end < 0 || end == len(rest)-1 {
+			return rest
+		}
+		switch looks(rest[:end]) {
+		case "", "a", "an", "the":
+			rest = rest[end+1:]
+		default:
+			return rest
+		}
 	}
 }
 

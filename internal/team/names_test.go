@@ -13,6 +13,7 @@ func TestNamesOfAuthority(t *testing.T) {
 		"admin", "adm1n", "aclmin", "admln", "ADMIN-3", "root", "r00t", "ro-ot", "owner", "ovvner", "0wner", "operator", "0perat0r",
 		"assistant", "a55istant", "anthropic", "anthr0pic", "openai", "open-ai", "google", "g00gle", "cadre",
 		"the-lead", "theLead", "The_User", "the-user-2", "7he-sy5tem", "the-the-lead", "the-admin", "the-team-lead", "the-anthropic",
+		"a-user", "an-admin", "A_Human", "4-user", "an--owner-3", "a-the-lead", "an-anthropic", "an-us3r",
 	} {
 		err := CheckNewMember(name, "boss")
 		if CodeOf(err) != Invalid || !strings.Contains(err.Error(), "would seem to come from") {
@@ -29,12 +30,24 @@ func TestNamesOfAuthority(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, name := range []string{"claude", "codex", "gemini", "opencode", "ann", "users", "leading", "mate-1", "worker-12", "reviewer", "rooter", "ownership", "theo", "therapist", "the-reviewer", "the"} {
+	for _, lead := range []string{"the-boss", "The_B0ss", "a-boss", "an-the-boss"} {
+		for _, name := range []string{"boss", "b0ss", "the-boss-", "a_boss", "theboss", "theBoss"} {
+			if err := CheckNewMember(name, lead); CodeOf(err) != Invalid || !strings.Contains(err.Error(), "the lead, "+lead) {
+				t.Errorf("%s beside the lead %s: %v", name, lead, err)
+			}
+		}
+	}
+	for name, lead := range map[string]string{"alice": "lice", "adam": "dam", "o": "theo", "anna": "na", "the": "a", "a": "the-boss", "a-reviewer": "the-boss", "boss": "theresa"} {
+		if err := CheckNewMember(name, lead); err != nil {
+			t.Errorf("%s beside the lead %s: %v", name, lead, err)
+		}
+	}
+	for _, name := range []string{"claude", "codex", "gemini", "opencode", "ann", "users", "leading", "mate-1", "worker-12", "reviewer", "rooter", "ownership", "theo", "therapist", "the-reviewer", "the", "a", "an", "a-", "anna", "a-team", "an-editor", "analyst"} {
 		if err := CheckNewMember(name, "boss"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, good := range map[string]bool{"lead": true, "team-lead": true, "boss": true, "owner": true, "the-lead": true, "user": false, "the-user": false, "Us3r": false, "system": false, "anthropic": false} {
+	for name, good := range map[string]bool{"lead": true, "team-lead": true, "boss": true, "owner": true, "the-lead": true, "user": false, "the-user": false, "a-user": false, "an-assistant": false, "an-admin": true, "Us3r": false, "system": false, "anthropic": false} {
 		if err := checkNewLead(name); (err == nil) != good {
 			t.Errorf("a lead named %s: %v", name, err)
 		}
