@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,11 @@ func command(name string, i team.Item) string {
 	case team.ActRaiseBudget:
 		return fmt.Sprintf("cadre budget %s %s", name, map[string]string{"tokens": "--tokens N", "cost": "--usd AMOUNT", "time": "--time SPAN"}[i.About])
 	case team.ActSpawn:
-		return fmt.Sprintf("cadre spawn %s %s --agent %s", name, h.Name, h.Agent)
+		spawn := fmt.Sprintf("cadre spawn %s %s", name, cmp.Or(h.Name, "NAME"))
+		if h.Agent != "" {
+			spawn += " --agent " + h.Agent
+		}
+		return spawn
 	case team.ActRejoin:
 		return fmt.Sprintf("cadre mcp --team %s --as %s", name, h.Member)
 	case team.ActReassign:

@@ -71,7 +71,7 @@ const (
 	ActResume           Action = "resume"            // continue the team
 	ActConsolidate      Action = "consolidate"       // check and commit its work, or finish what was begun of that
 	ActRaiseBudget      Action = "raise_budget"
-	ActSpawn            Action = "spawn"         // add the member Name with the agent Agent
+	ActSpawn            Action = "spawn"         // add the member Name with the agent Agent; any where they are ""
 	ActRejoin           Action = "rejoin"        // start the session of the external member again
 	ActReassign         Action = "reassign"      // give Task to somebody else
 	ActRetryTask        Action = "retry_task"    // return Task to the queue
@@ -89,7 +89,7 @@ type Hint struct {
 	Member  string `json:"member,omitempty"`
 	Task    string `json:"task,omitempty"`
 	Request string `json:"request,omitempty"`
-	Name    string `json:"name,omitempty"`  // spawn: a free name
+	Name    string `json:"name,omitempty"`  // spawn: a free name, or "" for any
 	Agent   string `json:"agent,omitempty"` // spawn
 }
 
@@ -370,7 +370,7 @@ func (a *attention) work() {
 	}
 	if len(nobodys) > 0 && a.t.Status != TeamConsolidating {
 		t := nobodys[0]
-		item := Item{Kind: ItemUnassigned, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt, Hint: Hint{Action: ActAssignTask, Task: t.ID}}
+		item := Item{Kind: ItemUnassigned, WaitsFor: a.lead, Task: t.ID, Since: t.UpdatedAt, Hint: a.taker(t)}
 		if len(nobodys) == 1 {
 			a.add(item, "%s: %s", strings.TrimSuffix(a.s.standing(t), "."), brief(t.Subject))
 		} else {

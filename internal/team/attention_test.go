@@ -83,6 +83,7 @@ func TestAttention(t *testing.T) {
 	hosted := history{Host("h1"), &AttachMember{Member: "ann"}, &ReportStarted{Member: "ann", Session: "s"}}
 	ask := history{"ann", &RequestPermission{Tool: "Bash", Input: `{"command":"make"}`, Deadline: 300 * second}}
 	plan := history{"ann", &SubmitPlan{Plan: "1. look"}}
+	ran := &CreateTeam{TeamID: "t1", Name: "demo", Dir: "/work", Origin: "/work/demo.yaml"}
 	checked := &CreateTeam{TeamID: "t1", Name: "demo", Dir: "/work", Checks: []Check{{Name: "test", Command: "make test"}}}
 	eve := &SpawnMember{Name: "eve", Agent: External}
 	rejected := func(times int, r *RejectByHook) (h history) {
@@ -164,7 +165,15 @@ func TestAttention(t *testing.T) {
 		{name: "a task that nobody takes", history: history{shell("ann"), hosted, User, &CreateTask{Subject: "think"}}, outside: alive(),
 			want: "unassigned for user since 5 → assign_task 1: Task 1 is open and unassigned: think\n"},
 		{name: "a task of somebody who has ended", history: history{&SpawnMember{Name: "ann", Agent: External}, &CreateTask{Subject: "think", Owner: "ann"}, &ReportStopped{Member: "ann"}}, outside: alive(),
-			want: "unassigned for user since 4 → assign_task 1: Task 1 is open and unassigned: think\n"},
+			want: "unassigned for user since 4 → spawn ann 1 ann-2 external: Task 1 is open and unassigned: think\n"},
+		{name: "a task in a run whose members have ended", history: history{ran, shell("ann"), &CreateTask{Subject: "one", Run: "true"}, hosted, &ReportStopped{Member: "ann"}}, outside: alive(),
+			want: "unassigned for user since 3 → resume: Task 1 is open and unassigned: one\n"},
+		{name: "a task for somebody to come", history: history{&SpawnMember{Name: "ann", Agent: External}, &CreateTask{Subject: "think", Owner: "eve"}}, outside: alive(),
+			want: "unassigned for user since 3 → spawn 1 eve: Task 1 is assigned to eve, which was not spawned yet: think\n"},
+		{name: "a task without a teammate", history: history{&CreateTask{Subject: "think"}}, outside: alive(),
+			want: "unassigned for user since 2 → spawn 1: Task 1 is open and unassigned: think\n"},
+		{name: "a task beside a shell that has ended", history: history{&SpawnMember{Name: "ann", Agent: External}, shell("sh"), &CreateTask{Subject: "think"}, &ReportStopped{Member: "ann"}, &ReportStopped{Member: "sh"}}, outside: alive(),
+			want: "unassigned for user since 4 → spawn ann 1 ann-2 external: Task 1 is open and unassigned: think\n"},
 		{name: "a spent budget", history: history{&SetBudget{Budget: Budget{Tokens: 100, CostMicroUSD: 1e6}}, shell("ann"), hosted, &ReportUsage{Member: "ann", Usage: Usage{InputTokens: 120, CostMicroUSD: 900_000}}}, outside: alive(),
 			want: "budget for user since 0 → raise_budget: The token budget is spent (120 of 100 tokens); no new work is started.\n"},
 		{name: "a budget that is nearly spent", history: history{&SetBudget{Budget: Budget{Tokens: 1000, CostMicroUSD: 1e6, Millis: 1000 * second}}, shell("ann"), hosted, &ReportUsage{Member: "ann", Usage: Usage{InputTokens: 799, CostMicroUSD: 800_000}}}, outside: alive(), now: 900,

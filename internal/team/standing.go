@@ -60,3 +60,31 @@ func (d *decision) heir(name string) (*Member, error) {
 	}
 	return d.running(name)
 }
+
+// taker says how a task that no member takes gets one. Where no teammate runs, nobody could be named as its owner.
+func (a *attention) taker(t *Task) Hint {
+	assign := Hint{Action: ActAssignTask, Task: t.ID}
+	if a.lead != ForUser { // it adds teammates itself
+		return assign
+	}
+	if a.s.awaits(t) {
+		return Hint{Action: ActSpawn, Task: t.ID, Name: t.Owner}
+	}
+	var like *Member // a teammate that has ended, and whose successor would take the task
+	for i := range a.s.members[1:] {
+		m := &a.s.members[1+i]
+		if m.Status.Running() {
+			return assign
+		}
+		if (m.Agent != Shell || t.Run != "") && (like == nil || like.Name != t.Owner) {
+			like = m
+		}
+	}
+	switch {
+	case a.t.Origin != "" || a.s.lead().Agent != External: // cadre run made it, and adds the teammates again
+		return Hint{Action: ActResume}
+	case like == nil:
+		return Hint{Action: ActSpawn, Task: t.ID}
+	}
+	return Hint{Action: ActSpawn, Task: t.ID, Member: like.Name, Name: a.free(like.Name), Agent: like.Agent}
+}

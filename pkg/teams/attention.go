@@ -35,7 +35,7 @@ type Hint struct {
 	Member  string
 	Task    string
 	Request string
-	Name    string // spawn: a free name
+	Name    string // spawn: a free name, or "" for any
 	Agent   string // spawn
 }
 
