@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -59,7 +60,7 @@ func (m Merge) String() string {
 	fmt.Fprintf(&b, "The work of %s is on the branch %s", m.Member, m.Branch)
 	if len(m.With) == 0 {
 		fmt.Fprintf(&b, ". %s\n", text(m.Trouble))
-		fmt.Fprintf(&b, "\nLook at it: git -C %s log -p %s\n", Quote(m.Repo), Quote("HEAD.."+m.Branch))
+		fmt.Fprintf(&b, "\nLook at it: git -C %s log -p %s\n", sanitize.Quote(m.Repo), sanitize.Quote("HEAD.."+m.Branch))
 		fmt.Fprintf(&b, "To have it merged when the team is consolidated, complete this task: %s\nTo leave it out, delete this task: %s", m.command("done"), m.command("rm"))
 		return b.String()
 	}
@@ -68,11 +69,11 @@ func (m Merge) String() string {
 	}
 	fmt.Fprintf(&b, ".\n\nMerge them in a worktree of that branch, and leave what is checked out in %s as it is:\n\n", m.Repo)
 	if !m.There {
-		fmt.Fprintf(&b, "    git -C %s worktree add %s %s\n", Quote(m.Repo), Quote(m.Dir), Quote(m.Branch))
+		fmt.Fprintf(&b, "    git -C %s worktree add %s %s\n", sanitize.Quote(m.Repo), sanitize.Quote(m.Dir), sanitize.Quote(m.Branch))
 	}
-	fmt.Fprintf(&b, "    cd %s\n", Quote(m.Dir))
+	fmt.Fprintf(&b, "    cd %s\n", sanitize.Quote(m.Dir))
 	for _, o := range m.With {
-		fmt.Fprintf(&b, "    git merge --no-edit %s\n", Quote(o.Ref))
+		fmt.Fprintf(&b, "    git merge --no-edit %s\n", sanitize.Quote(o.Ref))
 		if len(o.Files) > 0 {
 			fmt.Fprintf(&b, "    %s\n    git add --all && git commit --no-edit\n", fileList(resolve, o.Files))
 		}
@@ -84,15 +85,5 @@ func (m Merge) String() string {
 
 // command is what ends the task that asks.
 func (m Merge) command(verb string) string {
-	return fmt.Sprintf("cadre task %s %s %s", verb, Quote(m.Team), team.ThisTask)
-}
-
-// Quote makes one word of a text for a shell.
-func Quote(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./_-", r))
-	}) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return fmt.Sprintf("cadre task %s %s %s", verb, sanitize.Quote(m.Team), team.ThisTask)
 }

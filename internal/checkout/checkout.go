@@ -30,6 +30,7 @@ import (
 	"cadre/internal/checkpoint"
 	"cadre/internal/git"
 	"cadre/internal/proc"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -105,7 +106,7 @@ func Check(ctx context.Context, procs *proc.Register, t team.Team) error {
 		return err
 	case top == t.Base.Top || elsewhere(t):
 	case same(top, t.Base.Top):
-		return &MissingError{Repository, t.Base.Top, "is now a link to " + top, fmt.Sprintf("Continue there: cadre resume %s --dir %s", t.Name, t.Dir)}
+		return &MissingError{Repository, t.Base.Top, "is now a link to " + top, fmt.Sprintf("Continue there: cadre resume %s --dir %s", t.Name, sanitize.Quote(t.Dir))}
 	default:
 		return &MissingError{Repository, t.Dir, fmt.Sprintf("is in the repository %s, and the team was created in %s", top, t.Base.Top), try}
 	}

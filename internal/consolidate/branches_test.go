@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"cadre/internal/briefing"
 	"cadre/internal/coord"
 	"cadre/internal/git"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
@@ -376,7 +376,7 @@ func (l *lab) says(text string, parts ...string) {
 // follow runs the commands that a task names, and resolves conflicts by taking both sides, in order.
 func (l *lab) follow(words string) {
 	l.Helper()
-	script := fmt.Sprintf("set -x\ncadre() { %s=%s %s \"$@\"; }\n", completes, briefing.Quote(l.folder), briefing.Quote(os.Args[0]))
+	script := fmt.Sprintf("set -x\ncadre() { %s=%s %s \"$@\"; }\n", completes, sanitize.Quote(l.folder), sanitize.Quote(os.Args[0]))
 	for line := range strings.SplitSeq(words, "\n") {
 		command, ok := strings.CutPrefix(line, "    ")
 		if !ok {

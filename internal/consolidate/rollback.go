@@ -12,6 +12,7 @@ import (
 	"cadre/internal/coord"
 	"cadre/internal/git"
 	"cadre/internal/regularfile"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 	"cadre/internal/worktree"
 )
@@ -177,8 +178,9 @@ func (w *work) asIn(ctx context.Context, one, other string, changes []git.Change
 
 // inHEAD says how to undo what is committed already: HEAD is the person's, and moves by the consolidation alone.
 func (w *work) inHEAD(t team.Task, head string) error {
+	top := sanitize.Quote(w.repo.top)
 	return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("what task %s did is in HEAD (%.12s) already, which cadre does not change; to undo it in the work tree: git -C %s diff --binary %.12s %.12s | git -C %s apply",
-		t.ID, head, w.repo.top, t.Work.Commit, t.Work.Base, w.repo.top)}
+		t.ID, head, top, t.Work.Commit, t.Work.Base, top)}
 }
 
 // undoOnBranch adds a commit to the member's branch that undoes the task's, and has its worktree follow, where there is one.

@@ -42,6 +42,7 @@ import (
 	"cadre/internal/home"
 	"cadre/internal/proc"
 	"cadre/internal/resume"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 	"cadre/internal/teamfile"
 	"cadre/internal/worktree"
@@ -250,7 +251,7 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s was changed since the unfinished team %s was made from it; to begin anew: cadre cleanup %s --force, and run it again", o.Path, name, name)}
 	case t.Dir != o.Dir:
 		a.close()
-		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the unfinished team %s works in %s, not in %s; finish it with --dir %s, or begin anew: cadre cleanup %s --force", name, t.Dir, o.Dir, t.Dir, name)}
+		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the unfinished team %s works in %s, not in %s; finish it with --dir %s, or begin anew: cadre cleanup %s --force", name, t.Dir, o.Dir, sanitize.Quote(t.Dir), name)}
 	}
 	if a.again && strings.HasPrefix(o.Path, team.GoalOrigin) {
 		if err := a.agree(ctx); err != nil {
@@ -302,7 +303,7 @@ func (a *attempt) missing(ctx context.Context, t team.Team) error {
 	}
 	text := fmt.Sprintf("nobody can work for the unfinished team %s: %v", t.Name, err)
 	if _, _, err := checkout.Moved(ctx, procs, t, a.Dir); err == nil {
-		text += fmt.Sprintf("\n%s may be that project: cadre resume %s --dir %s", a.Dir, t.Name, a.Dir)
+		text += fmt.Sprintf("\n%s may be that project: cadre resume %s --dir %s", a.Dir, t.Name, sanitize.Quote(a.Dir))
 	}
 	return &team.Error{Code: team.Invalid, Text: text}
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"cadre/internal/proc"
+	"cadre/internal/sanitize"
 )
 
 // State says what is in the place of a worktree.
@@ -61,7 +62,7 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 		if _, err := os.Lstat(removed(p.Dir)); err == nil { // it was being removed, with all that was in it committed
 			return Absent, nil
 		}
-		return broken(fmt.Sprintf("Bring it back, or give it up, and a new one begins with what was committed on the branch %s: git -C %s worktree remove --force %s", p.Branch, p.Repo, p.Dir),
+		return broken(fmt.Sprintf("Bring it back, or give it up, and a new one begins with what was committed on the branch %s: git -C %s worktree remove --force %s", p.Branch, sanitize.Quote(p.Repo), sanitize.Quote(p.Dir)),
 			"is gone, and what was not committed there is gone with it")
 	case err != nil:
 		return Absent, err
@@ -105,7 +106,7 @@ func look(ctx context.Context, procs *proc.Register, p Place, common string) (St
 	if ctx.Err() != nil {
 		return Absent, ctx.Err()
 	}
-	back := fmt.Sprintf("Go back to it: git -C %s checkout %s", p.Dir, p.Branch)
+	back := fmt.Sprintf("Go back to it: git -C %s checkout %s", sanitize.Quote(p.Dir), p.Branch)
 	if err != nil {
 		return broken(back, "is on no branch, and not on %s", p.Branch)
 	}
@@ -143,7 +144,7 @@ func (f folder) repair(ctx context.Context, p Place, common string) error {
 	}
 	state, err := look(ctx, f.Procs, p, common)
 	if err == nil && state == Moved {
-		err = &BrokenError{p.Dir, fmt.Sprintf("and its repository have moved, and git cannot join them again: %v", said), "Try it by hand: git -C " + p.Repo + " worktree repair " + p.Dir}
+		err = &BrokenError{p.Dir, fmt.Sprintf("and its repository have moved, and git cannot join them again: %v", said), "Try it by hand: git -C " + sanitize.Quote(p.Repo) + " worktree repair " + sanitize.Quote(p.Dir)}
 	}
 	return err
 }
