@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -101,10 +100,31 @@ func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
 	if err := coord.DropWork(ctx, t); err != nil {
 		a.note(err.Error())
 	}
+	if err := a.keepRemoved(t, left); err != nil {
+		return err
+	}
 	if err := a.removeFolder(dir); err != nil {
 		return err
 	}
 	return a.cleaned(t, left, fmt.Sprintf("team %s is removed", name))
+}
+
+// keepRemoved records that the team is removed here as long as its checkpoints stay, so that they can be removed later without force.
+func (a *app) keepRemoved(t team.Team, left []branches.Branch) error {
+	if commit := checkpointsLeft(left); commit != "" {
+		return a.home.KeepRemoved(t.ID, commit)
+	}
+	return a.home.DropRemoved(t.ID)
+}
+
+// checkpointsLeft is the commit of the last checkpoint where the branch of those stays, else "".
+func checkpointsLeft(left []branches.Branch) string {
+	for _, b := range left {
+		if b.Checkpoints && !b.Removed {
+			return b.Commit
+		}
+	}
+	return ""
 }
 
 // reachable refuses a team whose repository is missing, before anything of it is removed: nobody can say which branches it leaves, and what
@@ -167,7 +187,7 @@ func (a *app) cleanUpAfter(ctx context.Context, name string, how cleaning) error
 		if one.Name != name || one.Remote != "" || one.Team == "" {
 			continue
 		}
-		if err := elsewhere(one, here); err != nil && !how.force {
+		if err := unfinished(one, here); err != nil && !how.force && !a.home.Removed(one.Team, one.Commit) {
 			return err
 		}
 		gone.ID, gone.Dir = one.Team, here
@@ -179,19 +199,31 @@ func (a *app) cleanUpAfter(ctx context.Context, name string, how cleaning) error
 		if err != nil {
 			return err
 		}
+		if checkpointsLeft(left) == "" {
+			if err := a.home.DropRemoved(one.Team); err != nil {
+				return err
+			}
+		}
 		return a.cleaned(gone, left, "there is no team "+name)
 	}
 	return a.print(gone, said("%s", nothing))
 }
 
-// elsewhere refuses to take its checkpoints from a team that, by the last of them, is at work on another machine.
-func elsewhere(last checkpoint.Listed, here string) error {
-	this, _ := os.Hostname()
-	if last.Status == team.TeamComplete || last.Status == team.TeamAborted || last.Released || last.Machine == "" || last.Machine == this {
+// unfinished refuses to take its checkpoints from a team that, by the last of them, has not ended. It may run on another machine, or on
+// this one from another home: a checkpoint names a machine, and no home.
+func unfinished(last checkpoint.Listed, here string) error {
+	if last.Status == team.TeamComplete || last.Status == team.TeamAborted || last.Released {
 		return nil
 	}
-	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is not here, and by its checkpoints in %s it is %s on %s: it may run there. Continue it here: cadre resume %s --from-git; to remove its branches all the same: cadre cleanup %s --branches --force",
-		last.Name, here, last.Status, last.Machine, last.Name, last.Name)}
+	is := "not known to have ended"
+	if last.Status != "" {
+		is = string(last.Status)
+	}
+	if last.Machine != "" {
+		is += " on " + last.Machine
+	}
+	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is not here, and by its checkpoints in %s it is %s: it may run there, or under another CADRE_HOME. Continue it here: cadre resume %s --from-git; to remove its branches all the same: cadre cleanup %s --branches --force",
+		last.Name, here, is, last.Name, last.Name)}
 }
 
 // checkpointsIn lists the checkpoints in the repository of the directory.
@@ -238,7 +270,7 @@ func (a *app) cleaned(t team.Team, left []branches.Branch, what string) error {
 			return w.Printf("to remove those that are there, in the project: cadre cleanup %s --branches\n", t.Name)
 		}
 		if stay {
-			return w.Printf("to remove them: cd %s && cadre cleanup %s --branches\n", t.Dir, t.Name)
+			return w.Printf("to remove them: cd %s && cadre cleanup %s --branches\n", sanitize.Quote(t.Dir), t.Name)
 		}
 		return nil
 	})
@@ -273,5 +305,5 @@ func losing(t team.Team, left []branches.Branch) error {
 		commits = append(commits[:mostLost], fmt.Sprintf("and %d more", more))
 	}
 	return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("not removed: %s. These commits are in no other branch, and would be lost: %s. To keep them: git -C %s branch NAME COMMIT; to lose them: cd %s && cadre cleanup %s --branches --force",
-		strings.Join(names, ", "), strings.Join(commits, ", "), t.Dir, t.Dir, t.Name)}
+		strings.Join(names, ", "), strings.Join(commits, ", "), sanitize.Quote(t.Dir), sanitize.Quote(t.Dir), t.Name)}
 }
