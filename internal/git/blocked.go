@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -10,14 +11,21 @@ import (
 	"strings"
 	"time"
 
+	"cadre/internal/proc"
 	"cadre/internal/regularfile"
 )
 
-// suspicion is how long a command runs before it is looked whether git waits for a special file. Most commands have ended by
-// then, so the look costs them nothing.
-const suspicion = time.Second
+const (
+	// suspicion is how long a command runs before it is looked whether git waits for a pipe. Most commands have ended by
+	// then, so the look costs them nothing.
+	suspicion = time.Second
+	// certainty is how long git has to wait for the same pipe: one that somebody writes into at once holds nobody up.
+	certainty = 200 * time.Millisecond
+	// asking is how long git may take to say whether a folder is ignored. It may wait for the same pipe.
+	asking = 2 * time.Second
+)
 
-// BlockedError says that git waits for a special file that lies where git reads a regular one. It would do so for ever.
+// BlockedError says that git waits for a named pipe that lies where git reads a regular file. It would do so for ever.
 type BlockedError struct{ File *regularfile.Error }
 
 func (e *BlockedError) Error() string {
@@ -26,20 +34,28 @@ func (e *BlockedError) Error() string {
 
 func (e *BlockedError) Unwrap() error { return e.File }
 
-// guard ends a command by end when git waits for a special file. It returns a function that stops it.
-func (r Runner) guard(ctx context.Context, end context.CancelCauseFunc) (stop func()) {
+// guarded runs a command, and ends it by end when git waits for a pipe.
+func (r Runner) guarded(ctx context.Context, cmd proc.Cmd, end context.CancelCauseFunc) (proc.Exit, error) {
+	if err := ctx.Err(); err != nil {
+		return proc.Exit{}, err
+	}
+	child, err := r.Procs.Start(cmd)
+	if err != nil {
+		return proc.Exit{}, err
+	}
+	defer r.guard(ctx, child, end)()
+	return child.Finish(ctx, proc.Ladder{})
+}
+
+// guard ends a command by end when git waits for a pipe. It returns a function that stops it.
+func (r Runner) guard(ctx context.Context, child *proc.Child, end context.CancelCauseFunc) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for pause := suspicion; ; pause *= 4 {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(pause):
-			}
-			if blocked := r.blocked(ctx); blocked != nil {
-				end(blocked)
+		for pause := suspicion; sleep(ctx, pause); pause *= 4 {
+			if path := r.blocked(ctx, child); path != "" && ctx.Err() == nil {
+				end(&BlockedError{&regularfile.Error{Path: path, Mode: fs.ModeNamedPipe}})
 				return
 			}
 		}
@@ -47,28 +63,84 @@ func (r Runner) guard(ctx context.Context, end context.CancelCauseFunc) (stop fu
 	return func() { cancel(); <-done }
 }
 
-// blocked finds a special file that git reads, nil where there is none.
-func (r Runner) blocked(ctx context.Context) *BlockedError {
+// sleep reports whether ctx lasted as long.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// blocked is the pipe that git waits for, "" where it waits for none. Where the system does not tell, it is one that git would wait for.
+func (r Runner) blocked(ctx context.Context, child *proc.Child) string {
+	const program = "git" // and git-remote-https; what hooks run waits for whatever they want it to
+	before, told := child.Pipes(program)
+	if !told {
+		return r.suspect(ctx)
+	}
+	if len(before) == 0 || !sleep(ctx, certainty) {
+		return ""
+	}
+	now, _ := child.Pipes(program)
+	for _, path := range before {
+		if slices.Contains(now, path) {
+			return path
+		}
+	}
+	return ""
+}
+
+// suspect finds a pipe under a name that git opens by itself, without looking what is there.
+func (r Runner) suspect(ctx context.Context) string {
 	top, gitDirs := r.places()
 	for _, dir := range gitDirs {
-		for _, f := range special(ctx, dir, true) {
-			return &BlockedError{f}
+		for _, name := range inRepository {
+			if path := filepath.Join(dir, name); isPipe(path) {
+				return path
+			}
+		}
+		for _, folder := range []string{"refs", "objects/info"} {
+			for _, path := range pipes(ctx, filepath.Join(dir, folder)) {
+				return path
+			}
 		}
 	}
 	if top == "" {
-		return nil
+		return ""
 	}
-	for _, f := range special(ctx, top, false) {
-		if slices.Contains(readByName, filepath.Base(f.Path)) {
-			return &BlockedError{f}
+	for _, path := range pipes(ctx, top) {
+		if slices.Contains(inWorkTree, filepath.Base(path)) && !r.ignored(ctx, top, filepath.Dir(path)) {
+			return path
 		}
 	}
-	return nil
+	return ""
 }
 
-// readByName are the files that git opens in any folder of a work tree without looking what they are. In the place of any
-// other file it refuses a pipe.
-var readByName = []string{".gitignore", ".gitattributes", ".gitmodules"}
+var (
+	// inRepository are the files that git opens in a repository, or in the folder that one has for a linked worktree.
+	inRepository = []string{"config", "config.worktree", "HEAD", "index", "packed-refs", "commondir", "shallow",
+		"info/exclude", "info/attributes", "info/grafts", "info/sparse-checkout"}
+	// inWorkTree are the files that git opens in any folder of a work tree that is not ignored. In the place of any other file it
+	// refuses a pipe.
+	inWorkTree = []string{".gitignore", ".gitattributes", ".gitmodules"}
+)
+
+// ignored reports whether git passes over a folder of the work tree. To say so it reads the ignored files of the folders above alone.
+func (r Runner) ignored(ctx context.Context, top, dir string) bool {
+	if dir == top {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, asking)
+	defer cancel()
+	var out bytes.Buffer
+	r.Dir = top
+	// Whatever its name, the folder is one path; this command refuses to be told so.
+	cmd := proc.Cmd{Args: r.command([]string{"check-ignore", "-q", "--", dir}), Env: append(r.environment(os.Environ()), append(slices.Clone(r.Env), "GIT_LITERAL_PATHSPECS=0")...), Stdout: &out, Stderr: &out}
+	exit, err := r.Procs.Run(ctx, cmd, proc.Ladder{})
+	return err == nil && exit.Code == 0
+}
 
 // places returns the top of the work tree that git runs in, "" for none, and the folders of its repository. It runs no git, which
 // could wait for the same file.
@@ -122,23 +194,24 @@ func pointer(file, prefix string) string {
 	return path
 }
 
-// special returns the pipes and devices below a folder. Opening a socket fails at once, so sockets hold nobody up. Where git
-// follows links, so does this.
-func special(ctx context.Context, dir string, links bool) (found []*regularfile.Error) {
+// pipes returns the named pipes below a folder. Sockets and devices hold nobody up: to open a socket fails, and to open a device
+// does not wait. The folder of a repository is passed over.
+func pipes(ctx context.Context, dir string) (found []string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // what cannot be looked at is git's to say
-		}
-		mode := d.Type()
-		if links && mode == fs.ModeSymlink {
-			if info, err := os.Stat(path); err == nil {
-				mode = info.Mode()
-			}
-		}
-		if mode&(fs.ModeNamedPipe|fs.ModeDevice) != 0 {
-			found = append(found, &regularfile.Error{Path: path, Mode: mode})
+		switch {
+		case err != nil: // what cannot be looked at is git's to say
+		case d.IsDir() && d.Name() == ".git":
+			return fs.SkipDir
+		case d.Type() == fs.ModeNamedPipe:
+			found = append(found, path)
 		}
 		return ctx.Err()
 	})
 	return found
+}
+
+// isPipe reports whether a named pipe is there. git follows links.
+func isPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
 }

@@ -11,7 +11,8 @@
 //	git ──────┼─ another one ───────────▶ [Refusal]: git has answered, and the answer is no
 //	 ▲        ├─ it cannot have a lock ─▶ waits for who has it, then [LockedError], which names the file
 //	 └─again──┘
-//	          ├─ it waits for a pipe ───▶ [BlockedError], which names it: somebody put it in the place of a file that git reads
+//	          ├─ it waits for a pipe ───▶ [BlockedError], which names it: somebody put it in the place of a file that git reads. Linux tells for which pipe
+//	          │                           git waits; elsewhere a command that takes long is suspected where there is one that git would open
 //	          └─ anything else ─────────▶ another error: nobody knows what the answer is. A signal, the end of the context, or of the command's time, which it says
 //
 // # Guarantees

@@ -118,11 +118,10 @@ func (r Runner) try(ctx context.Context, input []byte, args []string) ([]byte, e
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	defer r.guard(ctx, end)()
 	var out bytes.Buffer
 	var said proc.Capture
 	cmd := proc.Cmd{Args: r.command(args), Env: append(r.environment(os.Environ()), r.Env...), Input: input, Stdout: &out, Stderr: &said}
-	exit, err := r.Procs.Run(ctx, cmd, proc.Ladder{})
+	exit, err := r.guarded(ctx, cmd, end)
 	switch {
 	case err != nil:
 		cause := context.Cause(ctx)

@@ -134,6 +134,11 @@ func (r *Register) Run(ctx context.Context, cmd Cmd, ladder Ladder) (Exit, error
 	if err != nil {
 		return Exit{}, err
 	}
+	return c.Finish(ctx, ladder)
+}
+
+// Finish waits for the child. When ctx ends first, the child is stopped by the ladder, and the error is ctx's.
+func (c *Child) Finish(ctx context.Context, ladder Ladder) (Exit, error) {
 	exit, err := c.Wait(ctx)
 	if ctx.Err() == nil || err == nil || errors.Is(err, ErrLeft) {
 		return exit, err

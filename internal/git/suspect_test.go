@@ -1,0 +1,73 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"cadre/internal/proc"
+)
+
+// Where the system does not tell what git waits for, a pipe is suspected under a name that git opens by itself, and no other.
+func TestSuspect(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pipe, link string // where it is, and to what a link leads instead
+		found      bool
+	}{
+		{pipe: ".git/config", found: true}, {pipe: ".git/config.worktree", found: true}, {pipe: ".git/HEAD", found: true}, {pipe: ".git/index", found: true},
+		{pipe: ".git/packed-refs", found: true}, {pipe: ".git/commondir", found: true}, {pipe: ".git/shallow", found: true}, {pipe: ".git/info/exclude", found: true},
+		{pipe: ".git/info/attributes", found: true}, {pipe: ".git/info/grafts", found: true}, {pipe: ".git/info/sparse-checkout", found: true},
+		{pipe: ".git/objects/info/alternates", found: true}, {pipe: ".git/refs/heads/deep/er", found: true},
+		{pipe: ".gitignore", found: true}, {pipe: "src/deep/.gitattributes", found: true}, {pipe: ".gitmodules", found: true},
+		{pipe: ".git/hooks/pre-push"}, {pipe: ".git/own"}, {pipe: ".git/.gitignore"}, {pipe: ".git/hooks/.gitignore"}, {pipe: "build/.gitignore"}, {pipe: "build/deep/.gitattributes"},
+		{pipe: "pipe"}, {pipe: "src/a.gitignore"},
+		{pipe: ".git/hooks/post-commit", link: os.DevNull}, {pipe: ".git/x", link: "/dev/tty"}, {pipe: ".git/config", link: os.DevNull}, {pipe: ".git/packed-refs", link: "/dev/tty"},
+		{pipe: ".git/packed-refs", link: "../pipe", found: true},
+	} {
+		t.Run(c.pipe+" "+c.link, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			procs, err := proc.Open("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer procs.Close(context.Background())
+			if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			path := filepath.Join(dir, c.pipe)
+			if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(filepath.Join(dir, ".git/info/attributes"), nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if c.pipe != ".gitignore" {
+				if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("build/\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			os.Remove(path)
+			switch c.link {
+			case "":
+				err = syscall.Mkfifo(path, 0o600)
+			case "../pipe":
+				err = errors.Join(syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600), os.Symlink(c.link, path))
+			default:
+				err = os.Symlink(c.link, path)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := Runner{Procs: procs, Dir: dir}.suspect(t.Context())
+			if c.found && got != path || !c.found && got != "" {
+				t.Errorf("suspected is %q", got)
+			}
+		})
+	}
+}

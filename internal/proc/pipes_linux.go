@@ -1,0 +1,105 @@
+package proc
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Pipes returns the named pipes that processes of the child wait for: to open one, or to read from one that is open. Only processes
+// count whose program's name begins with program, and not what they read as their standard input. told is false where the system
+// does not tell of each of them what it waits for.
+func (c *Child) Pipes(program string) (paths []string, told bool) {
+	all, err := members(c.pid)
+	if err != nil {
+		return nil, false
+	}
+	told = true
+	for _, p := range all {
+		dir := "/proc/" + strconv.Itoa(p.pid)
+		name, err := os.ReadFile(dir + "/comm")
+		if p.zombie || err != nil || !strings.HasPrefix(string(name), program) {
+			continue
+		}
+		threads, _ := filepath.Glob(dir + "/task/*")
+		for _, thread := range threads {
+			call, err := os.ReadFile(thread + "/syscall")
+			if err != nil {
+				told = told && !Alive(p.pid, p.start)
+				continue
+			}
+			path, ok := awaited(dir, call)
+			if info, err := os.Stat(path); ok && err == nil && info.Mode()&os.ModeNamedPipe != 0 && !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths, told
+}
+
+// awaited is the file that a thread waits for, by what proc_pid_syscall(5) says of it: a number and arguments, or that it runs.
+func awaited(dir string, call []byte) (path string, ok bool) {
+	fields := strings.Fields(string(call))
+	if len(fields) < 3 {
+		return "", false
+	}
+	number, err := strconv.Atoi(fields[0])
+	first, err1 := strconv.ParseUint(fields[1], 0, 64)
+	second, err2 := strconv.ParseUint(fields[2], 0, 64)
+	if err != nil || err1 != nil || err2 != nil {
+		return "", false
+	}
+	const open = 2 // on amd64, where some C libraries use it; other systems may have something else there
+	switch {
+	case number == unix.SYS_OPENAT:
+		return opened(dir, int32(first), second)
+	case number == open && runtime.GOARCH == "amd64":
+		return opened(dir, unix.AT_FDCWD, first)
+	case number == unix.SYS_READ && first > 2:
+		path, err := os.Readlink(dir + "/fd/" + strconv.FormatUint(first, 10))
+		return path, err == nil && filepath.IsAbs(path)
+	}
+	return "", false
+}
+
+// opened is the path at that address of a process, which is relative to one of its folders.
+func opened(dir string, folder int32, address uint64) (path string, ok bool) {
+	if path, ok = text(dir, address); !ok || filepath.IsAbs(path) {
+		return filepath.Clean(path), ok
+	}
+	at := dir + "/cwd"
+	if folder != unix.AT_FDCWD {
+		at = dir + "/fd/" + strconv.Itoa(int(folder))
+	}
+	base, err := os.Readlink(at)
+	return filepath.Join(base, path), err == nil
+}
+
+// text is the string at that address of a process. It is read page by page, because the page behind its end may not be there.
+func text(dir string, address uint64) (string, bool) {
+	memory, err := os.Open(dir + "/mem")
+	if err != nil {
+		return "", false
+	}
+	defer memory.Close()
+	page := uint64(os.Getpagesize())
+	var all []byte
+	for len(all) < unix.PathMax {
+		part := make([]byte, page-address%page)
+		if _, err := memory.ReadAt(part, int64(address)); err != nil {
+			return "", false
+		}
+		if end := bytes.IndexByte(part, 0); end >= 0 {
+			return string(append(all, part[:end]...)), end > 0 || len(all) > 0
+		}
+		all = append(all, part...)
+		address += uint64(len(part))
+	}
+	return "", false
+}
