@@ -18,12 +18,13 @@ import (
 
 // goal is what the flags of run say of a team that is given a goal instead of a file.
 type goal struct {
-	name, agent, model, mode, policy string
-	members, handover                int
-	delegate                         bool
-	allow, checks                    []string
-	tokens                           int64
-	usd                              float64
+	leadMode
+	name, agent, model, policy string
+	members, handover          int
+	delegate                   bool
+	allow, checks              []string
+	tokens                     int64
+	usd                        float64
 }
 
 func (g *goal) flags(c *cobra.Command) {
@@ -33,7 +34,7 @@ func (g *goal) flags(c *cobra.Command) {
 	f.StringVar(&g.model, "model", "", "model of the lead, and of --members; by default the agent's own choice")
 	f.IntVar(&g.members, "members", 0, "teammates to begin with, of the same agent; the lead spawns what else it needs")
 	f.BoolVar(&g.delegate, "delegate", false, "the lead may only coordinate")
-	f.StringVar(&g.mode, "permission-mode", "", "of the lead, and of the teammates that it spawns")
+	g.leadMode.flags(c, "")
 	f.StringArrayVar(&g.allow, "allow", nil, "what needs no asking, for example 'Bash(go test:*)'; may be repeated")
 	f.StringVar(&g.policy, "policy", "", "who settles what no rule does: user (you, at this terminal), lead, allow or deny")
 	f.Int64Var(&g.tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")

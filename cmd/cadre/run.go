@@ -53,11 +53,15 @@ With --json every record is printed as it happens, one a line, and the result la
 			if o.Dir, err = workDir(dir); err != nil {
 				return err
 			}
+			if g.mode, err = g.chosen(c); err != nil {
+				return err
+			}
 			if isFile(args[0]) {
 				if g.given(c) {
 					return usage{errors.New("a team file says itself who leads and works; leave --agent, --members, --model and the like out")}
 				}
 				o.File, o.Path, err = a.teamFile(args[0])
+				o.Mode = g.mode
 			} else {
 				if looksLikeAPath(args[0]) {
 					return usage{fmt.Errorf("%s is no team file: a team file is a file, by its usual name with .yaml at its end, and a goal is a sentence; see: cadre run --help", args[0])}

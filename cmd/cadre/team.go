@@ -32,6 +32,7 @@ import (
 
 func (a *app) createCommand() *cobra.Command {
 	var body team.CreateTeam
+	var mode leadMode
 	var dir string
 	var facts []string
 	var liveness map[string]string
@@ -41,6 +42,9 @@ func (a *app) createCommand() *cobra.Command {
 		Long: "Create a team whose lead is you: you, or a program of yours, act as the lead through this command line.\nTo create a team from a file and work it off in one go, use cadre run.",
 		RunE: func(c *cobra.Command, args []string) error {
 			var err error
+			if body.PermissionMode, err = mode.chosen(c); err != nil {
+				return err
+			}
 			if body.Dir, err = workDir(dir); err != nil {
 				return err
 			}
@@ -71,7 +75,7 @@ func (a *app) createCommand() *cobra.Command {
 	c.Flags().StringVar(&dir, "dir", ".", "directory that the team works in")
 	c.Flags().StringVar(&body.Goal, "goal", "", "what the team is for")
 	c.Flags().StringVar(&body.Lead, "lead", team.DefaultLead, "name of the lead")
-	c.Flags().StringVar(&body.PermissionMode, "permission-mode", "default", "of the lead, and of the teammates that it spawns")
+	mode.flags(c, team.PermissionModes[0])
 	c.Flags().BoolVar(&body.Delegate, "delegate", false, "the lead may only coordinate")
 	c.Flags().StringArrayVar(&body.Permissions.Allow, "allow", nil, "what needs no asking, for example 'Bash(go test:*)'; may be repeated")
 	c.Flags().StringVar(&body.Permissions.Policy, "policy", "", "who settles what no rule does: user, lead, allow or deny")
@@ -81,6 +85,34 @@ func (a *app) createCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&checks, "check", nil, "COMMAND, or NAME: COMMAND, that has to pass before cadre consolidate commits; may be repeated")
 	return c
 }
+
+// leadMode is the permission mode of a lead, by either of two flags.
+type leadMode struct {
+	mode string
+	skip bool
+}
+
+// flags adds the flags. --dangerously-skip-permissions is Claude Code's name for the mode bypassPermissions.
+func (m *leadMode) flags(c *cobra.Command, usual string) {
+	c.Flags().StringVar(&m.mode, "permission-mode", usual, "of the lead, and of the teammates that it spawns")
+	c.Flags().BoolVar(&m.skip, skipPermissions, false, "the same as --permission-mode "+bypassPermissions+": nobody is asked before a tool runs")
+}
+
+// chosen is the mode that the flags ask for.
+func (m *leadMode) chosen(c *cobra.Command) (string, error) {
+	switch {
+	case !m.skip:
+		return m.mode, nil
+	case c.Flags().Changed("permission-mode") && m.mode != bypassPermissions:
+		return "", usage{fmt.Errorf("--%s asks for the mode %s, and --permission-mode for %s; leave one of them out", skipPermissions, bypassPermissions, m.mode)}
+	}
+	return bypassPermissions, nil
+}
+
+const (
+	skipPermissions   = "dangerously-skip-permissions"
+	bypassPermissions = "bypassPermissions"
+)
 
 // timing reads the periods of --liveness.
 func timing(periods map[string]string) (t team.Timing, err error) {
@@ -131,7 +163,7 @@ func (a *app) spawnCommand() *cobra.Command {
 	var wait bool
 	c := a.onTeam(1, &cobra.Command{
 		Use: "spawn [TEAM] NAME", Short: "Add a teammate",
-		Long: "Add a teammate.\n\n  claude, codex, gemini, opencode, acp:COMMAND   a coding agent; a host in the background runs its session\n  claude-tmux   Claude Code at a terminal of its own, to which you can go\n  shell     runs the commands of tasks (cadre task add --run), in the same way\n  external  has no session: a person or a program acts as it, with --as NAME and --from NAME, or through cadre mcp\n\nIt starts with the lead's permission mode; cadre mode changes it. A role that names a file in .claude/agents has its prompt, tools and model.\n\nA coding agent that is not installed, or to which nobody is logged in, is not added. With --wait the command ends when its session runs, or says why it does not.",
+		Long: "Add a teammate.\n\n  claude, codex, gemini, opencode, acp:COMMAND   a coding agent; a host in the background runs its session\n  claude-tmux   Claude Code at a terminal of its own, to which you can go\n  shell     runs the commands of tasks (cadre task add --run), in the same way\n  external  has no session: a person or a program acts as it, with --as NAME and --from NAME, or through cadre mcp\n\nIt starts with the lead's permission mode, or with --permission-mode; cadre mode changes it. A role that names a file in .claude/agents has its prompt, tools and model.\n\nA coding agent that is not installed, or to which nobody is logged in, is not added. With --wait the command ends when its session runs, or says why it does not.",
 	}, func(c *cobra.Command, name string, args []string) (err error) {
 		if err := knownAgent(body.Agent); err != nil {
 			return err
@@ -203,6 +235,7 @@ func (a *app) spawnCommand() *cobra.Command {
 	c.Flags().StringVar(&body.Prompt, "prompt", "", "what the teammate is told at its start")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until its session runs")
 	c.Flags().BoolVar(&body.PlanApproval, "plan-approval", false, "it may write nothing before the lead approved its plan")
+	c.Flags().StringVar(&body.Mode, "permission-mode", "", "what it may do without asking: "+strings.Join(team.PermissionModes, ", ")+"; by default the lead's mode")
 	actsAs(c)
 	return c
 }

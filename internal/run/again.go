@@ -49,9 +49,7 @@ func (a *attempt) agree(ctx context.Context) error {
 	if f.Delegate && !t.Delegate {
 		changes = append(changes, &team.SetDelegate{On: true})
 	}
-	if mode := f.Permissions.Mode; mode != "" && mode != lead.PermissionMode {
-		changes = append(changes, &team.SetMode{Member: lead.Name, Mode: mode})
-	}
+	changes = append(changes, a.modes(f.Permissions.Mode)...)
 	budget := t.Budget
 	if n := f.Budget.Tokens; n != 0 {
 		budget.Tokens = n
@@ -62,6 +60,26 @@ func (a *attempt) agree(ctx context.Context) error {
 	if budget != t.Budget {
 		changes = append(changes, &team.SetBudget{Budget: budget})
 	}
+	return a.change(ctx, changes)
+}
+
+// modes brings the lead into that permission mode, and the teammates that are in the lead's; "" changes nothing.
+func (a *attempt) modes(mode string) (changes []team.Body) {
+	if mode == "" {
+		return nil
+	}
+	a.desk.View(func(s *team.State) {
+		lead, _ := s.Member(s.Team().Lead)
+		for _, m := range s.Members() {
+			if m.Status.Running() && m.PermissionMode == lead.PermissionMode && m.PermissionMode != mode {
+				changes = append(changes, &team.SetMode{Member: m.Name, Mode: mode})
+			}
+		}
+	})
+	return changes
+}
+
+func (a *attempt) change(ctx context.Context, changes []team.Body) error {
 	for _, body := range changes {
 		if _, err := a.desk.Do(ctx, team.Command{Actor: team.User, Body: body}); err != nil {
 			return err

@@ -56,6 +56,7 @@ type Options struct {
 	Path   string                        // of the team file, absolute
 	Dir    string                        // where the team works, absolute
 	Report string                        // where the report goes; "" for what the file says, else <team>-report.md; relative to Dir
+	Mode   string                        // permission mode in the place of the team file's, also for a team that was begun in another; "" for that
 	Agent  func(name string) agent.Agent // by name
 	Offers []string                      // see coord.Options
 	Relay  []string
@@ -253,8 +254,12 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 		a.close()
 		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the unfinished team %s works in %s, not in %s; finish it with --dir %s, or begin anew: cadre cleanup %s --force", name, t.Dir, o.Dir, sanitize.Quote(t.Dir), name)}
 	}
-	if a.again && strings.HasPrefix(o.Path, team.GoalOrigin) {
-		if err := a.agree(ctx); err != nil {
+	if a.again {
+		agree := func(ctx context.Context) error { return a.change(ctx, a.modes(o.Mode)) }
+		if strings.HasPrefix(o.Path, team.GoalOrigin) {
+			agree = a.agree
+		}
+		if err := agree(ctx); err != nil {
 			a.close()
 			return nil, err
 		}
@@ -362,13 +367,13 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 	}
 	add(&team.CreateTeam{TeamID: f.Name + "-" + strings.ToLower(desk.NewID()), Name: f.Name, Goal: f.Goal, Dir: a.Dir, Lead: f.Lead, Hooks: hooks(f.Hooks),
 		LeadAgent: f.Leader.Agent, LeadModel: f.Leader.Model, LeadProgram: f.Leader.Command, LeadArgs: f.Leader.Args, LeadEnv: f.Leader.Env, LeadPrompt: f.Leader.Prompt,
-		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover), PermissionMode: f.Permissions.Mode,
+		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover), PermissionMode: cmp.Or(a.Mode, f.Permissions.Mode),
 		Permissions: team.Permissions{Allow: f.Permissions.Allow, Policy: f.Permissions.Policy, Millis: f.Permissions.Timeout.Milliseconds()},
 		Budget:      team.Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6), Millis: f.Budget.Time.Milliseconds()},
 		Timing:      timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Clean: f.Clean, Changes: f.CheckChanges, Base: consolidate.Look(ctx, a.Dir, a.Home.Root, a.Home.Claude, a.reportPath()), // of which it overwrites the report
 		Origin: a.Path, OriginDigest: f.Digest()})
 	for _, m := range f.Members {
-		add(&team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt, PlanApproval: m.PlanApproval, Program: m.Command,
+		add(&team.SpawnMember{Name: m.Name, Agent: m.Agent, Model: m.Model, Role: m.Role, Prompt: m.Prompt, Mode: m.Mode, PlanApproval: m.PlanApproval, Program: m.Command,
 			Args: m.Args, Env: m.Env, Isolation: m.Isolation})
 	}
 	ids := map[string]string{}

@@ -56,7 +56,7 @@ func (b *SpawnMember) decide(d *decision) error {
 	} else if err := d.gives(mode); err != nil {
 		return err
 	}
-	if err := checkProgram(b.Program, b.Args, b.Env); err != nil {
+	if err := d.equips(b.Program, b.Args, b.Env); err != nil {
 		return err
 	}
 	if err := limit(text{"session", b.Resume, MaxSubject}, text{"agent", b.Agent, MaxSubject}, text{"model", b.Model, MaxSubject}, text{"role", b.Role, MaxSubject}, text{"prompt", b.Prompt, MaxText}); err != nil {

@@ -28,12 +28,35 @@ func (b *SetMode) decide(d *decision) error {
 	return nil
 }
 
-// gives checks that the actor may have a teammate work in that mode.
+// widening has the permission modes from the one that allows the least to the one that allows everything.
+var widening = []string{"plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermissions"}
+
+// gives checks that the actor may have a teammate work in that mode. A lead that is an agent gives at most its own.
 func (d *decision) gives(mode string) error {
-	if mode == "bypassPermissions" && d.Actor != User && d.lead().PermissionMode != mode {
-		return refuse(Denied, "a member skips permissions only where the lead was started so; %s is in mode %s", d.team.Lead, d.lead().PermissionMode)
+	if err := oneOf("permission mode", mode, PermissionModes); err != nil {
+		return err
 	}
-	return oneOf("permission mode", mode, PermissionModes)
+	lead := d.lead()
+	switch {
+	case d.Actor == User:
+	case mode == "bypassPermissions" && lead.PermissionMode != mode:
+		return refuse(Denied, "a member skips permissions only where the lead was started so; %s is in mode %s", lead.Name, lead.PermissionMode)
+	case lead.Agent != External && slices.Index(widening, mode) > slices.Index(widening, lead.PermissionMode):
+		return refuse(Denied, "mode %s allows more than mode %s, which %s is in; the user may give it", mode, lead.PermissionMode, lead.Name)
+	}
+	return nil
+}
+
+// equips checks that the actor may say how a teammate's agent is started. By a program, arguments or variables an agent that leads could give more than it is
+// allowed itself.
+func (d *decision) equips(program string, args, env []string) error {
+	if err := checkProgram(program, args, env); err != nil {
+		return err
+	}
+	if d.Actor != User && d.lead().Agent != External && len(program)+len(args)+len(env) > 0 {
+		return refuse(Denied, "only the user gives a teammate a program, arguments or variables of its own; leave them out, or ask the user")
+	}
+	return nil
 }
 
 // Writes reports whether the member may change anything: not while a plan of it waits for approval.

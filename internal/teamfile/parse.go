@@ -246,7 +246,7 @@ func (p *parser) readMembers(root *mapping, start Member) {
 	}
 	total := 0
 	for _, n := range nodes {
-		m := p.mapping(n, "a member", append([]string{"role", "count", "planApproval", "isolation"}, agentKeys...)...)
+		m := p.mapping(n, "a member", append([]string{"role", "count", "planApproval", "permissionMode", "isolation"}, agentKeys...)...)
 		if m == nil {
 			continue
 		}
@@ -255,6 +255,7 @@ func (p *parser) readMembers(root *mapping, start Member) {
 		member := p.agentSettings(m, start)
 		member.Name, member.Role = node.name, m.line("role")
 		member.PlanApproval, member.Isolation = m.yes("planApproval"), m.oneOf("isolation", "", []string{"worktree"})
+		member.Mode = m.oneOf("permissionMode", "", permissionModes)
 		if member.PlanApproval && p.commandsOnly(member.Agent) {
 			p.fail(m.at("planApproval"), "%s only runs commands and submits no plan; leave planApproval out, or take another agent", member.Agent)
 		}

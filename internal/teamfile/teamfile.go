@@ -35,6 +35,7 @@
 //	    args: [--verbose]         # added to its arguments
 //	    env: {DEBUG: "1"}         # added to its environment
 //	    planApproval: true        # it changes nothing before the lead approved its plan
+//	    permissionMode: plan      # what it may do without asking; left out: as permissions.mode
 //	    isolation: worktree       # it works in a git worktree and on a branch of its own
 //	tasks:
 //	  - id: survey                # letters, digits, _ . and -, at most 64; required
@@ -162,6 +163,7 @@ type Member struct {
 	Args         []string
 	Env          []string // NAME=value
 	PlanApproval bool
+	Mode         string // permission mode; "" for that of the team
 	Isolation    string // "" or worktree
 }
 
