@@ -188,7 +188,9 @@ type Desk interface {
 type Session interface {
 	// Give hands the session something for its context; [Received] says when it is there. After an error it was not taken.
 	Give(ctx context.Context, p Prompt) error
-	// SetAccess changes what the session may do by itself, from its next tool on. [errors.ErrUnsupported] means that it has nothing to change.
+	// SetAccess changes what the session may do by itself: what the team's rules forbid at once, and the permission mode from the next tool on, or from
+	// the next turn on where the program cannot do that. No turn is cut short for a mode. [errors.ErrUnsupported] means that it has nothing to change, and
+	// [ErrNewSession] that only a session that is started so may do it. After an error the session may do what it might before.
 	SetAccess(ctx context.Context, a Access) error
 	// Interrupt ends the turn; the session goes on with what it is given next.
 	Interrupt(ctx context.Context) error
@@ -197,6 +199,9 @@ type Session interface {
 	// Updates is what the session does, closed after Ended. Somebody must read it, or the session waits.
 	Updates() <-chan Update
 }
+
+// ErrNewSession is the error for an access that a running session cannot be given: one that is started with it can.
+var ErrNewSession = errors.New("it takes a new session")
 
 // Prompt is something for a session's context.
 type Prompt struct {

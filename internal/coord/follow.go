@@ -28,6 +28,7 @@ type turn struct {
 	asked    bool            // the lead was asked for its report
 	proposal string          // request of the last plan that the session proposed itself
 	restate  bool            // the context was shortened
+	renew    string          // why a new session is to continue when the turn has ended; "" when none is
 	shows    bool            // its agent shows what its tools gave, so that mail behind a result is known to be there
 	opening  string          // what the session was given to begin with
 	openedBy string          // id of the prompt that carries or has carried that; "" when none does
@@ -218,6 +219,7 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 		return
 	}
 	var full bool
+	var renew string
 	s.host.Desk.View(func(st *team.State) {
 		m, _ := st.Member(s.member)
 		at := st.Team().HandoverAt
@@ -228,18 +230,19 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 	})
 	text := strings.TrimSpace(u.Text)
 	s.update(func(t *turn) {
-		if text != "" {
+		if renew = t.renew; text != "" {
 			t.last = u.Text
 		}
 		if !u.Interrupted {
 			t.mail = nil
 		}
 	})
-	if !full && !u.Interrupted && s.nudge(text) {
+	replaced := full || renew != "" // what it still holds the next session continues with
+	if !replaced && !u.Interrupted && s.nudge(text) {
 		return
 	}
 	s.giveReport(text)
-	if !u.Interrupted && !full {
+	if !u.Interrupted && !replaced {
 		s.giveUp()
 	}
 	report := ""
@@ -250,6 +253,10 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 	}
 	s.update(func(t *turn) { t.pending = "" })
 	s.record(&team.ReportStatus{Member: s.member, Status: team.Idle, Report: clip(report)})
+	if renew != "" && !full {
+		s.stop(stopDetach, renew, s.host.StopGrace)
+		return
+	}
 	s.remind()
 	if full {
 		s.record(&team.HandOver{Member: s.member, Reason: "its context is nearly full"})

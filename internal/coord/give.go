@@ -50,16 +50,22 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 		case team.WantAccess:
 			var wanted agent.Access
 			s.host.Desk.View(func(st *team.State) { wanted = s.access(st) })
-			if wanted.Mode == now.Mode && wanted.Writes == now.Writes && wanted.Gated == now.Gated {
-				continue
+			if wanted.Mode != now.Mode || wanted.Writes != now.Writes || wanted.Gated != now.Gated {
+				err := session.SetAccess(ctx, wanted)
+				switch {
+				case ctx.Err() != nil:
+					return
+				case err != nil && !errors.Is(err, errors.ErrUnsupported):
+					s.renewFor(wanted.Mode, err)
+					continue
+				}
+				now = wanted
 			}
-			if err := session.SetAccess(ctx, wanted); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-				s.host.Log(fmt.Sprintf("the permission mode of %s could not be changed to %s: %v", s.member, wanted.Mode, err))
-				s.wantAgain(w.Kind)
-				continue
-			}
-			now = wanted
+			s.update(func(t *turn) { t.renew = "" })
 		case team.WantWork:
+			if s.renews() {
+				continue // the next session takes it
+			}
 			if s.told {
 				if !s.working() {
 					s.deliverWork(ctx, session, id, "")
@@ -86,6 +92,32 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 			}
 		}
 	}
+}
+
+// renewFor has a new session continue for this one as soon as no turn runs: the present one cannot be given that permission mode, and nothing would be different
+// if it were tried again.
+func (s *seat) renewFor(mode string, err error) {
+	var rests bool
+	why := fmt.Sprintf("its permission mode is now %s, and that takes a new session", mode)
+	if !errors.Is(err, agent.ErrNewSession) {
+		why = fmt.Sprintf("its permission mode could not be changed to %s: %v", mode, err)
+	}
+	s.update(func(t *turn) { t.renew, rests = why, t.ended })
+	when := "when its turn has ended"
+	if rests {
+		when = "now"
+	}
+	s.host.Log(fmt.Sprintf("%s: %s. The new session continues with its history %s.", s.member, why, when))
+	if rests {
+		s.stop(stopDetach, why, s.host.StopGrace)
+	}
+}
+
+// renews reports whether a new session is about to continue for this one.
+func (s *seat) renews() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.turn.renew != ""
 }
 
 // deliverTask tells the session of a task that its member holds. A worker looks at those by itself.

@@ -1,6 +1,7 @@
 package coord_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -74,6 +75,7 @@ type session struct {
 	prompts chan agent.Prompt   // of a model: what it was given, which it has to acknowledge
 	taken   chan string         // ids of what the script has
 	may     chan agent.Access   // what it was told that it may do
+	refuses error               // what it says to that; nil for ErrUnsupported
 	begun   chan agent.Started  // of a model: how it starts
 	end     chan error          // of a model: it ends by itself
 	stop    chan struct{}       // closed by Stop
@@ -86,7 +88,7 @@ func (s *session) Interrupt(context.Context) error { return nil }
 
 func (s *session) SetAccess(_ context.Context, a agent.Access) error {
 	s.may <- a
-	return errors.ErrUnsupported
+	return cmp.Or(s.refuses, errors.ErrUnsupported)
 }
 
 // allowed is what the session was told next that it may do.

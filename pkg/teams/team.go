@@ -257,7 +257,7 @@ func (t *Team) AnswerPermission(ctx context.Context, request string, allow bool,
 	return err
 }
 
-// SetMode changes what a member may do without asking, from its next tool on. The mode of a lead that is an agent is changed too by this; a program that leads
+// SetMode changes what a member may do without asking, from its next tool or its next turn on, whichever its agent can do. No turn is cut short for it. The mode of a lead that is an agent is changed too by this; a program that leads
 // has no use for one. ModeBypass is refused with Denied where the program leads and has another mode itself.
 func (t *Team) SetMode(ctx context.Context, member string, mode Mode) error {
 	if err := t.pass("Team.SetMode", nil); err != nil {

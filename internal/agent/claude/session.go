@@ -451,7 +451,11 @@ func (s *session) Give(_ context.Context, p agent.Prompt) error {
 	return nil
 }
 
+// SetAccess changes the program's mode. It refuses to skip permissions unless it was started so that it may.
 func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
+	if mode(a) == bypass && s.spec.Access.Mode != bypass {
+		return agent.ErrNewSession
+	}
 	s.mu.Lock()
 	s.access = a
 	s.mu.Unlock()

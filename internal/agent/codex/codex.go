@@ -27,6 +27,8 @@
 //	bypassPermissions  never                  none
 //	before a plan's approval, and where the team forbids commands: asks before every command and edit, and the sandbox is read-only
 //
+// A turn keeps the policy that it was started with, so another mode holds from the next turn on.
+//
 // What only reads is answered without asking anybody, by whoever started the session. The program's own commandActions do not decide that: it makes them
 // for display, as well as it can.
 //

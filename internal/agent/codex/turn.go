@@ -313,14 +313,16 @@ func (s *session) Interrupt(ctx context.Context) error {
 	return w.call(ctx, "turn/interrupt", object{"threadId": s.thread, "turnId": turn}, nil)
 }
 
-// SetAccess holds from the next turn on, and what is narrower at once: a turn that runs is interrupted, and the next one goes on for it.
+// SetAccess holds from the next turn on, because a turn keeps the policy that it was started with. What the team's rules forbid holds at once: a turn that runs
+// is interrupted for that, and the next one continues its work.
 func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	s.mu.Lock()
 	before := s.access
 	s.access = a
 	runs := s.turn != ""
 	s.mu.Unlock()
-	if !runs || !narrower(a, before) {
+	forbids := !a.Writes && before.Writes || a.Gated && !before.Gated
+	if !runs || !forbids {
 		return nil
 	}
 	s.mu.Lock()
@@ -328,11 +330,6 @@ func (s *session) SetAccess(ctx context.Context, a agent.Access) error {
 	s.mu.Unlock()
 	s.interruptAndWait(ctx)
 	return s.Give(ctx, agent.Prompt{ID: fmt.Sprintf("access-%d", time.Now().UnixNano()), Text: "What you may do has changed: some of it is for others now. Go on within that."})
-}
-
-// narrower reports whether less is allowed now than before.
-func narrower(now, before agent.Access) bool {
-	return !now.Writes && before.Writes || now.Gated && !before.Gated || before.Mode == "bypassPermissions" && now.Mode != before.Mode || now.Mode == "plan" && before.Mode != "plan"
 }
 
 func (s *session) Stop(ctx context.Context) error {

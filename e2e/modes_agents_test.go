@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cadre/internal/agent/agenttest"
+)
+
+// The permission mode of a member changes while its command runs: the turn is not cut short, nothing is tried again, and the next command runs in the new mode. Claude
+// needs a new session before it skips permissions, which continues with the history of the old one; Codex takes a narrower mode with its next turn.
+func TestModeInTheMiddleOfATurn(t *testing.T) {
+	t.Parallel()
+	for _, one := range []struct{ agent, before, after string }{
+		{"claude", "default", "bypassPermissions"}, {"codex", "bypassPermissions", "default"},
+	} {
+		t.Run(one.agent, func(t *testing.T) {
+			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+				id, calls := task(r)
+				if id == "" || len(calls) > 0 {
+					return complete(r)
+				}
+				return shells[one.agent]("touch began-" + id + "; while [ ! -e go ]; do sleep 0.1; done; touch ended-" + id)
+			}, one.agent)
+			file := s.file("name: modes\npermissions: {policy: allow}\nmembers: [{name: ann, agent: " + one.agent + ", permissionMode: " + one.before + "}]\n" +
+				"tasks: [{id: a}, {id: b, blockedBy: [a]}]\n")
+			p := s.start("run", file)
+			s.waitFor("the first command runs", func() bool { _, err := os.Stat(filepath.Join(s.dir, "began-1")); return err == nil })
+			s.must("mode", "modes", "ann", one.after)
+			s.must("send", "modes", "--to", "ann", "The mode has changed.") // the host looks again
+			if one.after == "bypassPermissions" {
+				p.awaits("that takes a new session")
+			}
+			if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if code := p.wait(); code != 0 {
+				t.Fatalf("exit status %d\n%s\n%s", code, p.said(), s.model.Story())
+			}
+			for _, name := range []string{"ended-1", "ended-2"} {
+				if _, err := os.Stat(filepath.Join(s.dir, name)); err != nil {
+					t.Errorf("a command was cut short: %v\n%s", err, s.model.Story())
+				}
+			}
+			want := 0
+			if one.after == "bypassPermissions" {
+				want = 1
+			}
+			if n := strings.Count(p.said(), "permission mode"); n != want {
+				t.Errorf("the change of the mode is told %d times, not %d:\n%s", n, want, p.said())
+			}
+			asked := map[string]bool{}
+			for _, r := range read[[]struct {
+				Events []struct{ Kind, Input string }
+			}](s.world, "log", "modes") {
+				for _, e := range r.Events {
+					for _, id := range []string{"1", "2"} {
+						asked[id] = asked[id] || e.Kind == "permission_requested" && strings.Contains(e.Input, "began-"+id)
+					}
+				}
+			}
+			if asks := one.before == "default"; asked["1"] != asks || asked["2"] == asks {
+				t.Errorf("asked about are the commands %v", asked)
+			}
+			if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Has("Task 1 is yours now") && r.Has("Task 2 is yours now") }) {
+				t.Errorf("the second task was done without the history of the first\n%s", s.model.Story())
+			}
+		})
+	}
+}
