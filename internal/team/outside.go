@@ -42,7 +42,7 @@ const Away Phase = "offline"
 // Standing returns what the member does, by what was recorded and by what was seen of it.
 func (s *State) Standing(member string, o *Outside) Phase {
 	m := s.member(member)
-	if m == nil || !m.Status.Running() {
+	if m == nil || !s.retired(*m).Status.Running() {
 		return s.Phase(member)
 	}
 	life := Life("")
