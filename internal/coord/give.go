@@ -36,6 +36,7 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 	case <-ctx.Done():
 		return
 	}
+	var refused *agent.Access // what the session could not be given; nil when it has what is wanted
 	for n := 1; ; n++ {
 		var w team.Want
 		select {
@@ -50,12 +51,17 @@ func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Acc
 		case team.WantAccess:
 			var wanted agent.Access
 			s.host.Desk.View(func(st *team.State) { wanted = s.access(st) })
-			if wanted.Mode != now.Mode || wanted.Writes != now.Writes || wanted.Gated != now.Gated {
+			if refused != nil && same(wanted, *refused) { // by an earlier want, for which this was the state already
+				continue
+			}
+			refused = nil
+			if !same(wanted, now) {
 				err := session.SetAccess(ctx, wanted)
 				switch {
 				case ctx.Err() != nil:
 					return
 				case err != nil && !errors.Is(err, errors.ErrUnsupported):
+					refused = &wanted
 					s.renewFor(wanted.Mode, err)
 					continue
 				}
@@ -111,6 +117,11 @@ func (s *seat) renewFor(mode string, err error) {
 	if rests {
 		s.stop(stopDetach, why, s.host.StopGrace)
 	}
+}
+
+// same reports whether the two let the session do the same, but for the rules, which never change while it runs.
+func same(a, b agent.Access) bool {
+	return a.Mode == b.Mode && a.Writes == b.Writes && a.Gated == b.Gated
 }
 
 // renews reports whether a new session is about to continue for this one.
