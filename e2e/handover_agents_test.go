@@ -66,7 +66,7 @@ func TestHandover(t *testing.T) {
 // in the agent's words.
 func TestPromptTooLong(t *testing.T) {
 	t.Parallel()
-	said := map[string]string{"claude": "Prompt is too long", "codex": "Codex ran out of room in the model's context window.", "gemini": "{\"error\":{\"code\":400,\"message\":\"The input token count"}
+	said := map[string]string{"claude": "Prompt is too long", "codex": "Codex ran out of room in the model's context window.", "gemini": "API error 400: The input token count"}
 	for name, words := range map[string]string{"claude": "prompt is too long: 210000 tokens > 200000 maximum", "codex": "Your input exceeds the context window of this model.",
 		"gemini": "The input token count (1050000) exceeds the maximum number of tokens allowed (1048576)."} {
 		t.Run(name, func(t *testing.T) {

@@ -94,7 +94,7 @@ func TestRedactJSON(t *testing.T) {
 func TestNoSecretIsKept(t *testing.T) {
 	w := newWork(t, "T1")
 	secret := secrets[0]
-	w.do(t, "lead", &team.SpawnMember{Name: "eve", Agent: "claude", Prompt: "Use " + secret, Env: []string{"API_TOKEN=topsecret", "PLAIN=hunterhunter", "EMPTY="}, Args: []string{"--token", "topsecret"}})
+	w.do(t, team.User, &team.SpawnMember{Name: "eve", Agent: "claude", Prompt: "Use " + secret, Env: []string{"API_TOKEN=topsecret", "PLAIN=hunterhunter", "EMPTY="}, Args: []string{"--token", "topsecret"}})
 	w.do(t, "lead", &team.CreateTask{Subject: "with " + secret, Description: secret, Run: "PASSWORD=topsecret make", Metadata: map[string]json.RawMessage{"token": json.RawMessage(`"topsecret"`)}})
 	w.do(t, "ann", &team.ClaimTask{Task: "3"})
 	w.do(t, "lead", &team.RejectByHook{Hook: "TaskCreated", Member: "ann", Task: "with " + secret, Feedback: secret})
