@@ -9,6 +9,15 @@ var entries = []Row{
 	{Name: "Installed", Rule: Anyone},
 	{Name: "Reject", Rule: Anyone},
 	{Name: "NewObserver", Rule: Anyone}, // it reads what the program can read itself, and keeps nothing
+	// They look at values that the program has already.
+	{Name: "IsTeamState", Rule: Anyone},
+	{Name: "IsTeamMember", Rule: Anyone},
+	{Name: "IsTeamTask", Rule: Anyone},
+	{Name: "IsTeamEvent", Rule: Anyone},
+	{Name: "IsTeamMessage", Rule: Anyone},
+	{Name: "IsTeamTaskUpdate", Rule: Anyone},
+	{Name: "IsTeamStateChange", Rule: Anyone},
+	{Name: "ObserverSchema", Rule: Anyone},
 
 	{Name: "New", Rule: Acts},
 	{Name: "Manager.CreateTeam", Rule: User, Because: "no member creates a team"},
