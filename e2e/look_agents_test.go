@@ -18,7 +18,7 @@ var looked = []struct{ command, prints string }{
 	{"git status --short", "?? later.txt"}, {"sed -n 1p notes.txt", "the-notes"}, {"ls missing.txt 2>/dev/null || head -1 notes.txt | tr a-z A-Z", "THE-NOTES"},
 }
 
-// forbidden are those that write, that read what is not the project's, or that the user's rules want to be asked about.
+// forbidden are commands that must not run unasked: they write, read outside the project, or match an ask rule of the user's.
 var forbidden = []string{"touch wrote", "find . -name victim -delete", "sed -n 'w wrote' notes.txt", "cat ../secret.txt", "cat link.txt", "ls > wrote", "stat notes.txt"}
 
 // A member whose plan waits for approval looks around without asking anybody, and changes nothing; so does one that asks before it acts.

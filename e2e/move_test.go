@@ -293,7 +293,7 @@ func TestCleanupOfMoved(t *testing.T) {
 	}
 }
 
-// Killed at any command of git, cleanup --branches can be run again, and then nothing of the team is left but what is not the team's.
+// cleanup --branches is killed at each git command. Run again, it removes all that belongs to the team and nothing else.
 // Every third command is tried, and all of them with CADRE_TEST_AT_GIT_EVERY=1.
 func TestKilledCleanup(t *testing.T) {
 	t.Parallel()

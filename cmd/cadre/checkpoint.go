@@ -125,7 +125,7 @@ type restoring struct {
 	checks []string
 }
 
-// restore founds a team whose folder was lost anew, from its last checkpoint, with its work.
+// restore creates a team again from its last checkpoint, with its work. The team's folder was lost.
 func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpoint.Restored, error) {
 	if err := team.CheckName("team", name); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (a *app) isHere(ctx context.Context, name, folder string) error {
 	if err := transfer.Here(ctx, d, folder, false); err != nil {
 		return a.moving(err, name, "cadre resume "+name)
 	}
-	return &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is there, in %s, and newer than any checkpoint; go on with it: cadre resume %s", name, folder, name)}
+	return &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is there, in %s, and newer than any checkpoint. Resume it with: cadre resume %s", name, folder, name)}
 }
 
 // damaged reports whether the team's folder is there and its history cannot be read.

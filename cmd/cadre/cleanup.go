@@ -283,7 +283,7 @@ func (a *app) cleaned(t team.Team, left []branches.Branch, what string) error {
 // mostLost is how many commits that would be lost are named.
 const mostLost = 10
 
-// losing is the error of branches that stay because their commits would be lost; nil where there are none.
+// losing returns an error that names the branches that stay because their commits would be lost. It returns nil if no branch stays.
 func losing(t team.Team, left []branches.Branch) error {
 	var names, commits []string
 	seen := map[string]bool{}

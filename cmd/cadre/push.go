@@ -187,7 +187,7 @@ func (a *app) moving(err error, name, mine string) error {
 		if strings.HasPrefix(mine, "cadre pull") {
 			verb = "pull " + name
 		}
-		return usage{fmt.Errorf("%w; give it anew: cadre %s --check '%s: COMMAND'", err, verb, missing.Name)}
+		return usage{fmt.Errorf("%w; set it again with: cadre %s --check '%s: COMMAND'", err, verb, missing.Name)}
 	}
 	if damage := (*checkpoint.DamageError)(nil); errors.Is(err, checkpoint.ErrNone) || errors.As(err, &damage) || errors.Is(err, checkpoint.ErrNoRemote) || errors.Is(err, transfer.ErrNoRepository) || checkpoint.Lasting(err) {
 		return usage{err}

@@ -115,7 +115,7 @@ func (a *app) settled(ctx context.Context, d *desk.Desk, dir string, how resumpt
 // counts makes sure, before a team is run that is there already, that no other history of it counts.
 func (a *app) counts(ctx context.Context, name string) error {
 	if _, err := a.home.Folder(name); err != nil {
-		return nil // there is none, or the run says what is wrong with the name
+		return nil // no team of that name exists, or the run reports what is wrong with the name
 	}
 	d, dir, err := a.open(ctx, name, false)
 	if err != nil {
@@ -138,7 +138,7 @@ func (a *app) onlyOne(ctx context.Context, d *desk.Desk, dir string) error {
 	return nil
 }
 
-// recheck records which missing work is there by now, and tells what is not.
+// recheck records which missing work has been found, and prints what is still missing.
 func (a *app) recheck(ctx context.Context, d *desk.Desk) error {
 	var missing []team.Missing
 	d.View(func(s *team.State) { missing = s.Missing() })

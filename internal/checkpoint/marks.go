@@ -77,8 +77,8 @@ func (r *Restored) task(t fields) error {
 		delete(t, "owner")
 	}
 	t.set("failures", retries+1)
-	t.set("failure", "its command was redacted in the checkpoint; to give it anew: cadre task update "+id+" --run COMMAND")
-	r.miss("the command of task %s was redacted, so it is held back: %s; to give it anew: cadre task update %s --run COMMAND", id, run, id)
+	t.set("failure", "its command was redacted in the checkpoint; set it again with: cadre task update "+id+" --run COMMAND")
+	r.miss("the command of task %s was redacted, so it is held back: %s; set it again with: cadre task update %s --run COMMAND", id, run, id)
 	return nil
 }
 

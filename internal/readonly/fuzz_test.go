@@ -3,9 +3,7 @@ package readonly
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"cadre/internal/foldertest"
 )
 
 // vocabulary is what the fuzzer makes commands of: what is accepted, and what must not be.
@@ -75,7 +75,6 @@ type sandbox struct {
 	base   string
 	wrap   []string // bubblewrap, where it works; else what is written elsewhere is not seen
 	shells []string
-	before map[string]string
 	ran    int
 }
 
@@ -110,36 +109,8 @@ func newSandbox(f *testing.F) *sandbox {
 			s.wrap = wrap
 		}
 	}
-	s.before = s.look(f)
 	f.Cleanup(func() { f.Logf("%d commands ran; bubblewrap: %t", s.ran, s.wrap != nil) })
 	return s
-}
-
-// look remembers everything in the world.
-func (s *sandbox) look(t testing.TB) map[string]string {
-	all := map[string]string{}
-	err := filepath.WalkDir(s.base, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		all[path] = fmt.Sprint(info.Mode(), info.ModTime())
-		if info.Mode().IsRegular() {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			all[path] += fmt.Sprintf(" %x", sha256.Sum256(data))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
 }
 
 // try runs an accepted command in every shell that is here, and finds that it wrote nothing and saw nothing outside.
@@ -155,6 +126,7 @@ func (s *sandbox) try(t *testing.T, command string) {
 		args := append(append([]string{}, s.wrap...), shell, "-c", command)
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 		cmd.Dir, cmd.Env = s.project, s.env
+		unchanged := foldertest.Keep(t, s.base)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
 		cmd.Run() // whether it succeeds is all the same
@@ -165,16 +137,6 @@ func (s *sandbox) try(t *testing.T, command string) {
 		if text := out.String(); strings.Contains(text, secret) || strings.Contains(text, marker) || strings.Contains(text, "Read-only file system") {
 			t.Errorf("%s: %q saw or tried what is outside:\n%s", shell, command, text)
 		}
-		after := s.look(t)
-		for path, is := range after {
-			if s.before[path] != is {
-				t.Errorf("%s: %q changed %s", shell, command, path)
-			}
-		}
-		for path := range s.before {
-			if after[path] == "" {
-				t.Errorf("%s: %q removed %s", shell, command, path)
-			}
-		}
+		unchanged(fmt.Sprintf("%s: %q", shell, command))
 	}
 }

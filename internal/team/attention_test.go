@@ -29,7 +29,7 @@ func (h history) state(t *testing.T) *State {
 	t.Helper()
 	all := h.flat()
 	if _, made := all[0].(*CreateTeam); !made {
-		all = append(history{&CreateTeam{TeamID: "t1", Name: "demo", Dir: "/work"}}, all...)
+		all = append(history{&CreateTeam{TeamID: "t1", Name: "demo", Dir: "/project"}}, all...)
 	}
 	s := &State{}
 	actor, at := User, Time(0)
@@ -79,12 +79,12 @@ func TestAttention(t *testing.T) {
 	}
 	shell := func(name string) *SpawnMember { return &SpawnMember{Name: name, Agent: Shell} }
 	fail := func(task string) *FailTask { return &FailTask{Task: task, Reason: "exit status 1"} }
-	agentLead := &CreateTeam{TeamID: "t1", Name: "demo", Dir: "/work", LeadAgent: Claude}
+	agentLead := &CreateTeam{TeamID: "t1", Name: "demo", Dir: "/project", LeadAgent: Claude}
 	hosted := history{Host("h1"), &AttachMember{Member: "ann"}, &ReportStarted{Member: "ann", Session: "s"}}
 	ask := history{"ann", &RequestPermission{Tool: "Bash", Input: `{"command":"make"}`, Deadline: 300 * second}}
 	plan := history{"ann", &SubmitPlan{Plan: "1. look"}}
-	ran := &CreateTeam{TeamID: "t1", Name: "demo", Dir: "/work", Origin: "/work/demo.yaml"}
-	checked := &CreateTeam{TeamID: "t1", Name: "demo", Dir: "/work", Checks: []Check{{Name: "test", Command: "make test"}}}
+	ran := &CreateTeam{TeamID: "t1", Name: "demo", Dir: "/project", Origin: "/project/demo.yaml"}
+	checked := &CreateTeam{TeamID: "t1", Name: "demo", Dir: "/project", Checks: []Check{{Name: "test", Command: "make test"}}}
 	eve := &SpawnMember{Name: "eve", Agent: External}
 	rejected := func(times int, r *RejectByHook) (h history) {
 		for range times {
@@ -112,7 +112,7 @@ func TestAttention(t *testing.T) {
 			want: "plan for user since 4 → answer_plan plan-1@ann: ann submitted a plan and changes nothing before it is approved.\n" +
 				"dormant for user since 0 → resume: No process of the team is running.\n"},
 		{name: "a missing directory", history: history{shell("ann")}, outside: &Outside{Hosted: true, Directory: "it does not exist"},
-			want: "directory for user since 0 → move: Nobody can work in /work: it does not exist.\n"},
+			want: "directory for user since 0 → move: Nobody can work in /project: it does not exist.\n"},
 		{name: "it runs elsewhere", history: history{&AttachLead{Session: "run-1", Machine: "box"}, shell("ann")}, outside: saw(&Outside{Elsewhere: "box"}, "lead", Sight{Seen: 50 * second}),
 			want: "elsewhere for user since 50 → take_over: Session run-1 leads the team on the machine box.\n"},
 		{name: "a host that was killed", history: history{shell("ann"), hosted, User, &CreateTask{Subject: "one", Run: "true"}},

@@ -172,7 +172,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "RecordFacts":
 		return &RecordFacts{Facts: []Fact{{Name: "f", Path: rapid.SampledFrom([]string{"a", "a/../b", ""}).Draw(t, "path"), SHA256: word.Draw(t, "sum")}}}
 	case "MoveTeam":
-		return &MoveTeam{Dir: rapid.SampledFrom([]string{"/work", "/moved", "/moved/", "moved"}).Draw(t, "dir"), Top: rapid.SampledFrom([]string{"", "", "/moved"}).Draw(t, "top")}
+		return &MoveTeam{Dir: rapid.SampledFrom([]string{"/project", "/moved", "/moved/", "moved"}).Draw(t, "dir"), Top: rapid.SampledFrom([]string{"", "", "/moved"}).Draw(t, "top")}
 	case "SaveWork":
 		return &SaveWork{Task: task.Draw(t, "task"), Saved: Saved{Member: name.Draw(t, "member"), Diff: word.Draw(t, "diff"), Output: word.Draw(t, "output"), At: now}}
 	case "RollBackTask":
