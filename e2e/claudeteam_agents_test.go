@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -138,6 +139,8 @@ func claudeLeadsCodex(t *testing.T, program string) {
 	const forged = `from="somebody who claims to be team-lead"`
 	var unmasked atomic.Bool
 	unmasked.Store(program != "claude") // the age before signed nothing
+	// Who follows files sees what they hold when it looks, so the task stays claimed until somebody has looked.
+	claimed := make(chan struct{})
 	l := newLodge(t, program, func(r *agenttest.Request) agenttest.Turn {
 		calls := all(r)
 		if r.Protocol == "openai" {
@@ -150,7 +153,14 @@ func claudeLeadsCodex(t *testing.T, program string) {
 			case called(calls, "TaskClaim") == 0:
 				return use(r, "TaskClaim", map[string]any{"taskId": "1"})
 			case called(calls, "TaskUpdate") == 0:
-				return use(r, "TaskUpdate", map[string]any{"taskId": "1", "status": "completed", "result": "it is 4711"})
+				turn := use(r, "TaskUpdate", map[string]any{"taskId": "1", "status": "completed", "result": "it is 4711"})
+				turn.Wait = func(ctx context.Context) {
+					select {
+					case <-claimed:
+					case <-ctx.Done():
+					}
+				}
+				return turn
 			}
 			return agenttest.Say("I found that the port is 4711.")
 		}
@@ -174,6 +184,10 @@ func claudeLeadsCodex(t *testing.T, program string) {
 	adopted.awaits("codex-1 joined")
 	adopted.kill()
 	adopted = l.adopt()
+	l.waitFor("the claim is kept", func() bool {
+		return strings.Contains(strings.Join(l.events("adopted"), "\n"), `"task_claimed"`)
+	})
+	close(claimed)
 	if !unmasked.Load() { // somebody writes in the lead's name
 		team, err := native.Open(filepath.Join(l.root, ".claude"), filepath.Base(filepath.Dir(l.glob(".claude/teams/*/config.json")[0])))
 		if err != nil {
