@@ -22,6 +22,7 @@ type Plan struct {
 	Noise   int  // of 1,000 commands so many are doubled or late
 	Repo    bool // the team works in a repository, so that hosts record what tasks did
 	Claims  bool // somebody claims tasks for others, and sessions claim some themselves, also late
+	Slow    bool // sessions are slow to take in what a tool returned, and mail comes when their host is cut off
 	Moves   []Move
 	Calm    time.Duration // when the faults are over
 }
@@ -43,6 +44,25 @@ var names = []string{"ann", "bob", "cy", "dan"}
 
 // draw makes the plan of a seed. What came later than the first plans leaves the rest as it was.
 func draw(seed uint64) Plan {
+	p := drawSecond(seed)
+	rng := rand.New(rand.NewPCG(seed, 2))
+	if p.Slow = rng.IntN(4) == 0; !p.Slow {
+		return p
+	}
+	for range 1 + rng.IntN(3) {
+		at, host, to := p.drawTime(rng), rng.IntN(12), rng.IntN(12)
+		p.Moves = append(p.Moves, Move{At: at, Kind: "cut", A: host, B: 1, C: 50 + rng.IntN(400)})
+		for range 1 + rng.IntN(3) {
+			later := min(at+time.Duration(rng.IntN(400))*time.Millisecond, p.Calm-50*time.Millisecond)
+			p.Moves = append(p.Moves, Move{At: later, Kind: "message", A: to, B: rng.IntN(2), C: rng.IntN(3000)})
+		}
+	}
+	slices.SortStableFunc(p.Moves, func(a, b Move) int { return int(a.At - b.At) })
+	return p
+}
+
+// drawSecond makes the plan that a seed had before sessions could be slow.
+func drawSecond(seed uint64) Plan {
 	p := drawFirst(seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	p.Repo, p.Claims = rng.IntN(3) == 0, rng.IntN(3) == 0

@@ -405,6 +405,9 @@ func (a *session) use(t *thread, body team.Body) (record *team.Record, err error
 	}
 	if len(mail) > 0 {
 		t.step()
+		if a.of.w.plan.Slow {
+			t.sleep(time.Duration(t.rng.IntN(60)) * time.Millisecond)
+		}
 		a.told(mail, byTool)
 		var seqs []int64
 		for _, m := range mail {
