@@ -17,6 +17,7 @@ import (
 
 	"cadre/internal/coord"
 	"cadre/internal/git"
+	"cadre/internal/regularfile"
 	"cadre/internal/team"
 	"cadre/internal/worktree"
 )
@@ -426,7 +427,7 @@ func install(from, to string) error {
 		}
 		return replace(to, func(making string) error { return os.Symlink(target, making) })
 	}
-	f, err := os.Open(from)
+	f, err := regularfile.Open(from)
 	if err != nil {
 		return err
 	}

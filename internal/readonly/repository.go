@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cadre/internal/regularfile"
 )
 
 // repository is the git repository in which a command runs.
@@ -90,7 +92,7 @@ func bounded(path string, most int64) ([]byte, bool) {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > most {
 		return nil, false
 	}
-	data, err := os.ReadFile(path)
+	data, err := regularfile.Read(path, most)
 	return data, err == nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"cadre/internal/git"
 	"cadre/internal/proc"
+	"cadre/internal/regularfile"
 )
 
 // ErrTooMuch says that more would have to be read than anybody wants to wait for.
@@ -35,7 +36,7 @@ func Digest(ctx context.Context, procs *proc.Register, path string, most *int64)
 		if *most -= info.Size(); *most < 0 {
 			return "", ErrTooMuch
 		}
-		f, err := os.Open(path)
+		f, err := regularfile.Open(path)
 		if err != nil {
 			return "", err
 		}

@@ -282,7 +282,7 @@ func unfit(absolute string) (why string) {
 	case info.Size() > maxSnapshotFile:
 		return fmt.Sprintf("%s; up to %s are kept", regularfile.Size(info.Size()), regularfile.Size(maxSnapshotFile))
 	}
-	f, err := os.Open(absolute)
+	f, err := regularfile.Open(absolute)
 	if err != nil {
 		return "cannot be read"
 	}
