@@ -189,7 +189,7 @@ func TestPlanApproval(t *testing.T) {
 					return use(r, "SubmitPlan", map[string]any{"plan": "Just write."})
 				case plans == 1 && r.Has("think of tests"):
 					return use(r, "SubmitPlan", map[string]any{"plan": "Write with tests."})
-				case tries == 1 && r.Has("The plan is approved"):
+				case tries == 1 && r.Has("Your plan is approved"):
 					return write
 				}
 				return agenttest.Say("I wait for the answer.")
@@ -414,7 +414,7 @@ func TestModelErrors(t *testing.T) {
 		{"401", "401", agenttest.Fail(401, "the key is unknown here")},
 		{"429", "429", agenttest.Fail(429, "slow down a little")},
 		{"500", "500", agenttest.Fail(500, "the house is on fire")},
-		{"cut", "could not go on", agenttest.Turn{Text: "half of a word", Cut: true}},
+		{"cut", "could not continue", agenttest.Turn{Text: "half of a word", Cut: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {

@@ -24,7 +24,7 @@ func TestBudgets(t *testing.T) {
 				switch id, _ := task(r); {
 				case id == "":
 					return agenttest.Say("I have no task yet.")
-				case r.Has("Go on where you stopped"):
+				case r.Has("Continue where you stopped"):
 					return complete(r)
 				case name == "time":
 					return shells[c.agent]("touch began; sleep 1000")

@@ -10,7 +10,7 @@ import (
 )
 
 // fresh reports whether the session goes on for an earlier one.
-func fresh(r *agenttest.Request) bool { return r.Has("You go on for an earlier session") }
+func fresh(r *agenttest.Request) bool { return r.Has("You continue for an earlier session") }
 
 // A person lets a fresh session go on for a member that is in the middle of a tool: it knows of the task, what the one before said and changed, and gets the
 // mail that was on its way; it has nothing of the history, and does the task once.
@@ -114,7 +114,7 @@ func TestPromptTooLong(t *testing.T) {
 					told += body + "\n"
 				}
 			}
-			if want := "ann could not go on: " + said[name]; strings.Count(told, want) != 1 || !strings.Contains(told, "A fresh session goes on for it.") {
+			if want := "ann could not continue: " + said[name]; strings.Count(told, want) != 1 || !strings.Contains(told, "A fresh session continues for it.") {
 				t.Errorf("the lead was told:\n%s", told)
 			}
 		})
@@ -194,7 +194,7 @@ func TestAlwaysTooLong(t *testing.T) {
 	s.waitFor("the fresh session is too full as well", func() bool {
 		return slices.ContainsFunc(s.history("long"), func(e event) bool {
 			body, _ := e["body"].(string)
-			return e["to"] == "lead" && strings.Contains(body, "ann could not go on: Prompt is too long") && strings.Contains(body, "A fresh session goes on for it in 8 s.")
+			return e["to"] == "lead" && strings.Contains(body, "ann could not continue: Prompt is too long") && strings.Contains(body, "A fresh session continues for it in 8 s.")
 		})
 	})
 	s.must("shutdown", "long", "ann", "--deadline", "0s")

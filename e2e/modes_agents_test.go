@@ -65,6 +65,10 @@ func TestModeInTheMiddleOfATurn(t *testing.T) {
 			if asks := one.before == "default"; asked["1"] != asks || asked["2"] == asks {
 				t.Errorf("asked about are the commands %v", asked)
 			}
+			said := "Your permission mode is now " + one.after + ".\n</from-the-team>"
+			if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Count(said) == 1 }) {
+				t.Errorf("ann was not told of its mode, once\n%s", s.model.Story())
+			}
 			if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Has("Task 1 is yours now") && r.Has("Task 2 is yours now") }) {
 				t.Errorf("the second task was done without the history of the first\n%s", s.model.Story())
 			}

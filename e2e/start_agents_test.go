@@ -43,7 +43,7 @@ tasks: [{id: one}]
 `)
 	r := s.run(file)
 	s.ended(r, 0)
-	if strings.Contains(r.out, "could not go on") {
+	if strings.Contains(r.out, "could not continue") {
 		t.Errorf("something was tried again that only a person can help:\n%s", r.out)
 	}
 	for name, words := range map[string]string{
@@ -52,7 +52,7 @@ tasks: [{id: one}]
 	} {
 		told := slices.ContainsFunc(s.of("lead"), func(r *agenttest.Request) bool {
 			_, rest, found := strings.Cut(r.LastUser()+r.Results()+r.Last().Text, name+" has failed: ")
-			rest, _, _ = strings.Cut(rest, "</team-message>")
+			rest, _, _ = strings.Cut(rest, "</from-the-team>")
 			return found && strings.Contains(rest, words)
 		})
 		if !told {

@@ -265,7 +265,7 @@ type (
 	TurnEnded struct {
 		Text        string   // the last text of the turn
 		Interrupted bool     // somebody ended it
-		Problem     *Problem // why it could not go on; nil when it came to its end
+		Problem     *Problem // why it could not continue; nil when it came to its end
 		GoesOn      bool     // another turn follows at once, by itself: the session is not idle
 	}
 	// Ended is the last update. Err is nil when the session was stopped, else it says why it ended by itself.

@@ -61,7 +61,7 @@ var rooms = []room{
 		"what make test calls, so that a person sees the programs come"},
 	{"agentdef", []string{"regularfile", "team"},
 		"a definition is a file that a person wrote, and who uses it is the caller's affair"},
-	{"briefing", []string{"sanitize", "team"},
+	{"briefing", []string{"letter", "sanitize", "team"},
 		"what agents are told is a function of the state, and says nothing of how it gets to them"},
 	{"letter", []string{"pattern", "sanitize", "team"},
 		"the form of a message for an agent is text, made from the message and found in a transcript"},

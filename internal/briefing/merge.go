@@ -2,9 +2,7 @@ package briefing
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"cadre/internal/sanitize"
 	"cadre/internal/team"
@@ -40,14 +38,7 @@ func fileList(before string, files []string) string {
 	if len(files) == 0 {
 		return ""
 	}
-	var names []string
-	for _, f := range files {
-		if strings.ContainsFunc(f, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			f = strconv.Quote(f)
-		}
-		names = append(names, clip(f, maxLine))
-	}
-	return before + list(names)
+	return before + list(files)
 }
 
 // resolve is the line of the recipe in whose place the conflicts are resolved.

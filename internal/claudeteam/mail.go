@@ -188,7 +188,7 @@ func (m *member) planAnswered(ctx context.Context, msg team.Message, r *native.P
 		m.proposal = nil
 		return msg, false
 	}
-	msg.Type, msg.Ref, msg.Body = team.TypePlanResponse, r.RequestID, strings.TrimSpace("Your plan is "+state+". "+r.Feedback)
+	msg.Type, msg.Ref, msg.Body = team.TypePlanResponse, r.RequestID, strings.TrimSuffix("Your plan is "+state+".\n"+letter.Quote(r.Feedback), "\n> ")
 	return msg, true
 }
 
@@ -232,7 +232,7 @@ func (m *member) give(ctx context.Context, keys []string, opening string, mail [
 	if opening != "" {
 		m.opened = true
 		m.show("%s:\n%s", m.desk.lead(), sanitize.Block(opening))
-		parts = append(parts, letter.Mark(id, m.o.Name)+"\n"+opening)
+		parts = append(parts, letter.Mark(id, m.o.Name)+"\n"+letter.Harmless(opening))
 	}
 	for _, one := range mail {
 		m.show("%s:\n%s", one.From, sanitize.Block(one.Body))

@@ -248,7 +248,7 @@ func TestPlan(t *testing.T) {
 		a.says("I wait.")
 	}), func(o *Options) { o.PlanRequired = true })
 	s.say(native.Lead, "You look after the port.")
-	for approved, want := range []string{"Your plan is rejected. tests?", "Your plan is approved."} {
+	for approved, want := range []string{"Your plan is rejected.\n> tests?", "Your plan is approved."} {
 		r := notice[*native.PlanRequest](s)
 		if !strings.Contains(r.Plan, "leap") || !strings.HasPrefix(r.RequestID, "plan_approval-") || !strings.HasSuffix(r.RequestID, "@ann@demo") {
 			t.Errorf("the request is %+v", r)

@@ -175,7 +175,7 @@ func New(o Options) *Host {
 	return h
 }
 
-// Run makes wants true until ctx ends, the team has ended, or with UntilIdle no session is left. Its error says why it could not go on; the end of ctx is none.
+// Run makes wants true until ctx ends, the team has ended, or with UntilIdle no session is left. Its error says why it could not continue; the end of ctx is none.
 func (h *Host) Run(ctx context.Context) error {
 	defer close(h.over)
 	watching, stop := context.WithCancel(ctx)

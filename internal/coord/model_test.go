@@ -274,7 +274,7 @@ func TestTrouble(t *testing.T) {
 		t.Errorf("the lead was told %q", got)
 	}
 	p := ann.turn(t, "", func() { ann.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"seen"}`) })
-	if !strings.Contains(p.Text, "Go on where you stopped") || !strings.Contains(p.Text, "Task 1 is yours now") {
+	if !strings.Contains(p.Text, "Continue where you stopped") || !strings.Contains(p.Text, "Task 1 is yours now") {
 		t.Errorf("it was told %q", p.Text)
 	}
 	s.untilStatus("ann", team.Idle)
@@ -368,7 +368,7 @@ func TestHandover(t *testing.T) {
 	}
 	again.begun <- agent.Started{Session: "s-2"}
 	p := again.given(t)
-	for _, part := range []string{"You go on for an earlier session", "Half of it is done.", "Task 1 is yours now"} {
+	for _, part := range []string{"You continue for an earlier session", "Half of it is done.", "Task 1 is yours now"} {
 		if !strings.Contains(p.Text, part) {
 			t.Errorf("it was not told %q:\n%s", part, p.Text)
 		}

@@ -111,7 +111,7 @@ func event(e team.Event, r *team.Record) string {
 		if e.RetryAt > r.At && r.At > 0 {
 			again = "; it starts again in " + Span(time.Duration(e.RetryAt-r.At)*time.Millisecond)
 		}
-		return fmt.Sprintf("%s could not go on (%d in a row)", e.Member, e.Setbacks) + tail(e.Text) + again
+		return fmt.Sprintf("%s could not continue (%d in a row)", e.Member, e.Setbacks) + tail(e.Text) + again
 	case *team.HandoverRequested:
 		return "a fresh session is to go on for " + e.Member + tail(e.Reason)
 	case *team.ReportAsked:

@@ -3,7 +3,9 @@ package team
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Limits on what a command may carry.
@@ -219,6 +221,33 @@ func (d *decision) tell(to, kind, ref, format string, args ...any) {
 		return
 	}
 	d.post(Message{To: to, Type: kind, Ref: ref, Body: clip(fmt.Sprintf(format, args...)), Priority: "normal"})
+}
+
+// cited is a text of a member or a program in the words of the team. Every line but the first, which stands behind words of ours, is marked as quoted.
+func cited(s string) string { return strings.Join(splitLines(s), "\n> ") }
+
+// inline is a short text of a member in the middle of a line of ours: in quotation marks where it has what could end it.
+func inline(s string) string {
+	if strings.ContainsAny(s, `()"`) || strings.ContainsFunc(s, unicode.IsControl) || len(splitLines(s)) != 1 {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// titled is the task in the words of the team.
+func (t *Task) titled() string { return t.ID + " (" + inline(t.Subject) + ")" }
+
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// splitLines returns the lines of a text as a model would see them.
+func splitLines(s string) []string { return strings.Split(lineBreaks.Replace(s), "\n") }
+
+// changed tells a member what is different for it from now on: at its next step while it works, else with what it is told next.
+func (d *decision) changed(m *Member, words string) {
+	begun := m.Session != "" || m.Status != Spawning                             // else it begins with what is so now
+	if begun && m.Agent != External && m.Status.Running() && !d.ending[m.Name] { // nothing is enforced on one from outside
+		d.post(Message{To: m.Name, Type: TypeSystem, Body: words, Priority: "normal", Quiet: m.Status != Active})
+	}
 }
 
 // hint is tell for what is worth no turn by itself.

@@ -24,6 +24,7 @@ func (b *SetMode) decide(d *decision) error {
 	}
 	if m.PermissionMode != b.Mode {
 		d.emit(&ModeChanged{Member: m.Name, Mode: b.Mode})
+		d.changed(m, "Your permission mode is now "+b.Mode+".")
 	}
 	return nil
 }
@@ -153,12 +154,12 @@ func (b *ExpirePlan) decide(d *decision) error {
 
 func (d *decision) planAnswered(m *Member, by string, approved bool, feedback string) {
 	d.emit(&PlanAnswered{Member: m.Name, Request: m.Plan.Request, Approved: approved, Feedback: feedback, By: by})
-	body := "The plan is approved; go on with the work."
+	body := "Your plan is approved; continue with the work."
 	if !approved {
-		body = "The plan is rejected; revise it and submit it again."
+		body = "Your plan is rejected; revise it and submit it again."
 	}
 	if feedback != "" {
-		body += "\n" + feedback
+		body += "\n> " + cited(feedback)
 	}
 	d.post(Message{From: by, To: m.Name, Type: TypePlanResponse, Priority: "normal", Body: clip(body), Ref: m.Plan.Request})
 }
@@ -251,7 +252,7 @@ func (d *decision) answered(p Permission, outcome, by, reason string) {
 	d.emit(&PermissionAnswered{Request: p.Request, Member: p.Member, Outcome: outcome, By: by, Reason: reason})
 	if m := d.member(p.Member); m != nil && m.Incarnation == p.Incarnation && m.Agent == External { // a session of ours gets its answer from its host
 		word := strings.ReplaceAll(outcome, "_", " ")
-		d.post(Message{From: by, To: p.Member, Type: TypePermissionResponse, Priority: "urgent", Body: strings.TrimSuffix(p.Tool+": "+word+". "+reason, ". "), Ref: p.Request, Incarnation: p.Incarnation})
+		d.post(Message{From: by, To: p.Member, Type: TypePermissionResponse, Priority: "urgent", Body: strings.TrimSuffix(p.Tool+": "+word+". "+cited(reason), ". "), Ref: p.Request, Incarnation: p.Incarnation})
 	}
 }
 

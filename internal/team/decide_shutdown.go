@@ -108,7 +108,7 @@ func (b *WithdrawShutdown) decide(d *decision) error {
 		return refuse(Conflict, "%s agreed to shut down and is ending", m.Name)
 	}
 	d.emit(&ShutdownWithdrawn{Member: m.Name, Request: m.Shutdown.Request})
-	d.tell(m.Name, TypeSystem, m.Shutdown.Request, "The request to shut down is withdrawn; go on.")
+	d.tell(m.Name, TypeSystem, m.Shutdown.Request, "The request to shut down is withdrawn; continue.")
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (b *CreateTask) decide(d *decision) error {
 	t.Metadata = merged(nil, meta)
 	d.emit(&TaskCreated{Task: t})
 	if b.Owner != "" && b.Owner != d.Actor {
-		d.assigned(b.Owner, t.ID, "Task %s is yours: %s", t.ID, b.Subject)
+		d.assigned(b.Owner, t.ID, "Task %s is yours: %s", t.ID, inline(b.Subject))
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ func (b *CompleteTask) decide(d *decision) error {
 			return refuse(NotReady, "%s waits for task %s", t.label(), strings.Join(d.blockersOf(t), ", "))
 		}
 		if t.Status == InProgress && t.Owner != by {
-			d.tell(t.Owner, TypeSystem, t.ID, "Task %s (%s) was completed by %s; stop working on it.", t.ID, t.Subject, by)
+			d.tell(t.Owner, TypeSystem, t.ID, "Task %s was completed by %s; stop working on it.", t.titled(), by)
 		}
 		return d.complete(t, by, b.Result)
 	}
@@ -249,9 +249,9 @@ func (d *decision) complete(t *Task, by, result string) error {
 	free := d.freedBy(t)
 	d.emit(&TaskCompleted{Task: t.ID, By: by, Result: result, Unblocked: free})
 	if by != d.team.Lead && d.lead().Agent != External { // a person looks at the list; an agent has to be told
-		note := fmt.Sprintf("Task %s (%s) is completed by %s.", t.ID, t.Subject, strings.TrimPrefix(by, "@"))
+		note := fmt.Sprintf("Task %s is completed by %s.", t.titled(), strings.TrimPrefix(by, "@"))
 		if result != "" {
-			note += "\n" + clipTo(result, MaxSubject)
+			note += "\n> " + cited(clipTo(result, MaxSubject))
 		}
 		d.tell(d.team.Lead, TypeSystem, t.ID, "%s", note)
 	}
@@ -276,7 +276,7 @@ func (d *decision) freedBy(t *Task) []string {
 func (d *decision) wakeOwners(free []string, why string) {
 	for _, id := range free {
 		if w := d.task(id); w.Owner != "" && w.Owner != d.Actor {
-			d.assigned(w.Owner, id, "Task %s (%s), which is yours, waits no more: %s.", id, w.Subject, why)
+			d.assigned(w.Owner, id, "Task %s, which is yours, waits no more: %s.", w.titled(), why)
 		}
 	}
 }
@@ -309,8 +309,8 @@ func (b *FailTask) decide(d *decision) error {
 	}
 	d.emit(&TaskFailed{Task: t.ID, By: m.Name, Reason: reason, Result: b.Result})
 	if t.Failures >= t.Retries && m.Name != d.team.Lead {
-		d.tell(d.team.Lead, TypeSystem, t.ID, "Task %s (%s) is given up after failure %d: %s\nIt is tried again when you release it, or when somebody claims it by its id.",
-			t.ID, t.Subject, t.Failures+1, clipTo(reason, MaxSubject))
+		d.tell(d.team.Lead, TypeSystem, t.ID, "Task %s is given up after failure %d: %s\nIt is tried again when you release it, or when somebody claims it by its id.",
+			t.titled(), t.Failures+1, cited(clipTo(reason, MaxSubject)))
 	}
 	return nil
 }
@@ -337,7 +337,7 @@ func (b *ReleaseTask) decide(d *decision) error {
 			return refuse(NotReady, "%s is %s, not in progress: there is nothing to release", t.label(), t.Status)
 		}
 		if t.Status == InProgress && t.Owner != d.Actor {
-			d.tell(t.Owner, TypeSystem, t.ID, "Task %s (%s) was taken from you by %s; stop working on it.", t.ID, t.Subject, d.Actor)
+			d.tell(t.Owner, TypeSystem, t.ID, "Task %s was taken from you by %s; stop working on it.", t.titled(), d.Actor)
 		}
 	} else {
 		m, err := d.worker(b.Member)
@@ -387,7 +387,7 @@ func (b *DeleteTask) decide(d *decision) error {
 		if err := d.leads("delete a task that another member works on"); err != nil {
 			return err
 		}
-		d.tell(t.Owner, TypeSystem, t.ID, "Task %s (%s) was deleted by %s; stop working on it.", t.ID, t.Subject, d.Actor)
+		d.tell(t.Owner, TypeSystem, t.ID, "Task %s was deleted by %s; stop working on it.", t.titled(), d.Actor)
 	}
 	free := d.freedBy(t)
 	d.emit(&TaskDeleted{Task: t.ID, Unblocked: free})

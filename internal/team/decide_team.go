@@ -235,6 +235,11 @@ func (b *SetDelegate) decide(d *decision) error {
 	}
 	if b.On != d.team.Delegate {
 		d.emit(&DelegateChanged{On: b.On})
+		words := "Delegate mode is off: you may use all your tools again."
+		if b.On {
+			words = "You are in delegate mode now: coordinate, and leave all other work to teammates. Other tools are denied."
+		}
+		d.changed(d.lead(), words)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (b *ReportTrouble) decide(d *decision) error {
 			d.emit(&MemberStatusChanged{Member: m.Name, Status: Active, Summary: reason, Trouble: cmp.Or(b.Trouble, "model")})
 		}
 		if !leads && !Hopeless(b.Trouble) { // else its host ends it, and the lead is told of that
-			d.tell(d.team.Lead, TypeSystem, "", "%s has trouble: %s", m.Name, reason)
+			d.tell(d.team.Lead, TypeSystem, "", "%s has trouble: %s", m.Name, cited(reason))
 		}
 		return nil
 	}
@@ -83,12 +83,12 @@ func (b *ReportTrouble) decide(d *decision) error {
 		d.denyAll(m, reason)
 	}
 	if !leads {
-		note := fmt.Sprintf("%s could not go on: %s", m.Name, reason)
+		note := fmt.Sprintf("%s could not continue: %s", m.Name, cited(reason))
 		switch {
 		case fresh && wait == 0:
-			note += "\nA fresh session goes on for it."
+			note += "\nA fresh session continues for it."
 		case fresh:
-			note += fmt.Sprintf("\nA fresh session goes on for it in %d s.", wait/1000)
+			note += fmt.Sprintf("\nA fresh session continues for it in %d s.", wait/1000)
 		default:
 			if len(back) > 0 {
 				note += "\nBack on the list: task " + strings.Join(back, ", ") + "."

@@ -70,10 +70,10 @@ func (b *UpdateTask) decide(d *decision) error {
 	d.emit(e)
 	if reassigned {
 		if t.Status == InProgress && t.Owner != d.Actor {
-			d.tell(t.Owner, TypeSystem, t.ID, "Task %s (%s) was taken from you by %s; stop working on it.", t.ID, t.Subject, d.Actor)
+			d.tell(t.Owner, TypeSystem, t.ID, "Task %s was taken from you by %s; stop working on it.", t.titled(), d.Actor)
 		}
 		if *b.Owner != d.Actor {
-			d.assigned(*b.Owner, t.ID, "Task %s is yours: %s", t.ID, t.Subject)
+			d.assigned(*b.Owner, t.ID, "Task %s is yours: %s", t.ID, inline(t.Subject))
 		}
 	}
 	return nil

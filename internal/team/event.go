@@ -202,7 +202,7 @@ type (
 		Task, By, Result string
 		Unblocked        []string
 	}
-	// WorkSaved keeps with the task what its owner had done of it when it could not go on.
+	// WorkSaved keeps with the task what its owner had done of it when it could not continue.
 	WorkSaved struct {
 		Task  string
 		Saved Saved

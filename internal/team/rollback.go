@@ -95,10 +95,10 @@ func (b *RollBackTask) decide(d *decision) error {
 	}
 	d.emit(&TaskRolledBack{Task: t.ID, Owner: owner, Commit: b.Commit, Reason: b.Reason})
 	if owner != "" {
-		d.assigned(owner, t.ID, "What was done of task %s (%s) was rolled back, and the task is on the list again.", t.ID, t.Subject)
+		d.assigned(owner, t.ID, "What was done of task %s was rolled back, and the task is on the list again.", t.titled())
 	}
 	if d.lead().Agent != External {
-		d.tell(d.team.Lead, TypeSystem, t.ID, "What was done of task %s (%s) was rolled back by the user, and the task is on the list again.", t.ID, t.Subject)
+		d.tell(d.team.Lead, TypeSystem, t.ID, "What was done of task %s was rolled back by the user, and the task is on the list again.", t.titled())
 	}
 	return nil
 }

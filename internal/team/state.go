@@ -291,7 +291,7 @@ type Task struct {
 	Failure     string // why the last attempt failed; kept until the next claim
 	Result      string
 	Metadata    map[string]json.RawMessage
-	Saved       *Saved // what the last owner left behind when it could not go on; nil for nothing. It is replaced, never changed
+	Saved       *Saved // what the last owner left behind when it could not continue; nil for nothing. It is replaced, never changed
 	Work        *Work  // what it started from, and once it is completed what it did; nil while nobody recorded that. It is replaced, never changed
 	CreatedBy   string
 	CompletedBy string

@@ -79,7 +79,7 @@ func (c *call) shutdownTeammate(in *shutdown) (string, error) {
 	if in.Within.n != nil {
 		within = *in.Within.n
 	}
-	r, err := c.do(&team.RequestShutdown{Member: name, Reason: in.Reason.value(), Deadline: c.o.Now() + team.Time(1000*within)})
+	_, err := c.do(&team.RequestShutdown{Member: name, Reason: in.Reason.value(), Deadline: c.o.Now() + team.Time(1000*within)})
 	if err != nil {
 		m, ok := c.member(name)
 		switch {
@@ -88,12 +88,11 @@ func (c *call) shutdownTeammate(in *shutdown) (string, error) {
 		case ok && m.Shutdown.Answer == "approved":
 			return fmt.Sprintf("%s has agreed to shut down already and is ending.", name), nil
 		case ok && team.CodeOf(err) == team.Conflict && m.Shutdown.Request != "":
-			return fmt.Sprintf("%s was asked to shut down already (%s) and has %s left. A smaller withinSeconds brings that forward.", name, m.Shutdown.Request, c.span(m.Shutdown.Deadline)), nil
+			return fmt.Sprintf("%s was asked to shut down already and has %s left. A smaller withinSeconds brings that forward.", name, c.span(m.Shutdown.Deadline)), nil
 		}
 		return "", err
 	}
-	e, _ := found[*team.ShutdownRequested](r)
-	return fmt.Sprintf("%s was asked to shut down (%s). It is ended in %d s at the latest; you get a message.", name, e.Request, within), nil
+	return fmt.Sprintf("%s was asked to shut down. It is ended in %d s at the latest; you get a message.", name, within), nil
 }
 
 // span is the time until then.
@@ -135,15 +134,14 @@ func (c *call) submitPlan(in *plan) (string, error) {
 	const wait = "End your turn without changing anything; the answer comes as a message."
 	var wanted team.Time
 	c.view(func(s *team.State) { p := s.Team().Permissions; wanted = p.Patience() })
-	r, err := c.do(&team.SubmitPlan{Plan: in.Plan.value(), Deadline: c.o.Now() + wanted})
+	_, err := c.do(&team.SubmitPlan{Plan: in.Plan.value(), Deadline: c.o.Now() + wanted})
 	if err != nil {
 		if m, _ := c.member(c.me); m.Plan.State == "submitted" && m.Plan.Text == in.Plan.value() {
-			return fmt.Sprintf("This plan waits for its answer already (%s). %s", m.Plan.Request, wait), nil
+			return fmt.Sprintf("This plan waits for its answer already. %s", wait), nil
 		}
 		return "", err
 	}
-	e, _ := found[*team.PlanSubmitted](r)
-	return fmt.Sprintf("Your plan is with %s (%s). %s", c.lead(), e.Request, wait), nil
+	return fmt.Sprintf("Your plan is with %s. %s", c.lead(), wait), nil
 }
 
 func (c *call) respondToPlan(in *planAnswer) (string, error) {
