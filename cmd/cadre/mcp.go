@@ -8,12 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/acp"
 	"cadre/internal/agent/drivers"
+	"cadre/internal/briefing"
 	"cadre/internal/consolidate"
 	"cadre/internal/coord"
 	"cadre/internal/desk"
@@ -24,6 +27,7 @@ import (
 	"cadre/internal/proc"
 	"cadre/internal/team"
 	"cadre/internal/toolbox"
+	"cadre/internal/wake"
 )
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -37,7 +41,8 @@ Gemini session, and that session is the lead of the team, or with --as one of it
   codex mcp add cadre -- cadre mcp --team NAME
   gemini mcp add cadre cadre mcp --team NAME
 
-A team that does not exist is created, with this session as its lead. Every result of a tool ends with the messages that have come meanwhile.`,
+A team that does not exist is created, with this session as its lead, which is briefed when it connects. Every result of a tool ends with the messages that have
+come meanwhile, and with what teammates completed. TeamStatus with wait_seconds waits for the next ones.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			stays()
 			if socket != "" {
@@ -119,7 +124,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 	defer kept.Wait()
 	defer takeLeave()
 	box := &outsider{app: a, desk: d, name: name, member: as}
-	tools := toolbox.New(toolbox.Options{Desk: box, Member: as, Now: desk.Now, Refresh: d.Refresh, Mail: box.mail, Agents: func() []string { return append(drivers.Offers(""), team.External) },
+	tools := toolbox.New(toolbox.Options{Desk: box, Member: as, Now: desk.Now, Refresh: d.Refresh, Mail: box.mail, Wait: d.Wait, LongestWait: box.longest, Agents: func() []string { return append(drivers.Offers(""), team.External) },
 		Spawned: func(ctx context.Context, member string) error {
 			d.View(func(s *team.State) { m, _ = s.Member(member) })
 			if m.Agent == team.External {
@@ -137,7 +142,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			}
 			return a.removeFolder(dir)
 		}})
-	err = mcpserver.Stdio(ctx, tools, os.Stdin, protocol(), mcpserver.Options{Name: agent.ToolServerName, Version: version})
+	err = mcpserver.Stdio(ctx, tools, os.Stdin, protocol(), mcpserver.Options{Name: agent.ToolServerName, Version: version, Greet: box.greet})
 	if cause := context.Cause(ctx); errors.Is(cause, leader.ErrTakenOver) {
 		return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("%v; this one acts no more in team %s", cause, name)}
 	}
@@ -156,7 +161,7 @@ func (a *app) leadFrom(ctx context.Context, d *desk.Desk, dir string) (leading c
 	if err != nil {
 		return nil, nil, err
 	}
-	lead, err := leader.Take(ctx, leader.Options{Desk: d, Dir: dir, Session: "mcp-" + strings.ToLower(desk.NewID()), Beats: true, Log: a.note})
+	lead, err := leader.Take(ctx, leader.Options{Desk: d, Dir: dir, Session: "mcp-" + strings.ToLower(desk.NewID()), Beats: true, Agent: true, Log: a.note})
 	if err != nil {
 		lock.Unlock()
 		return nil, nil, err
@@ -215,6 +220,8 @@ type outsider struct {
 	desk         *desk.Desk
 	name, member string
 
+	client atomic.Pointer[wake.Client] // nil until it has introduced itself
+
 	mu    sync.Mutex
 	begun bool
 	shown int64 // the last message that was at the end of a result
@@ -223,6 +230,22 @@ type outsider struct {
 func (o *outsider) Do(ctx context.Context, body team.Body) (*team.Record, error) {
 	receipt, err := o.desk.Do(ctx, team.Command{Actor: o.member, Body: body})
 	return receipt.Record, err
+}
+
+// greet returns the briefing for the session of a client that introduces itself.
+func (o *outsider) greet(client string) (instructions string) {
+	c := wake.Of(client)
+	o.client.Store(&c)
+	o.View(func(s *team.State) { instructions = briefing.Instructions(s, o.member, briefing.Unwoken) })
+	return instructions
+}
+
+// longest is how long a call may take before the client counts it as failed.
+func (o *outsider) longest() time.Duration {
+	if c := o.client.Load(); c != nil {
+		return c.Longest
+	}
+	return wake.Of("").Longest
 }
 
 func (o *outsider) View(see func(*team.State)) { o.desk.View(see) }

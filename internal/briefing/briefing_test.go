@@ -39,7 +39,7 @@ func TestInstructions(t *testing.T) {
 		"cy":   {890, []string{"TaskUpdate", "RespondToShutdown"}, "worktree"},
 		"bob":  {1050, []string{"SubmitPlan"}, "worktree"},
 	} {
-		got := briefing.Instructions(s, member)
+		got := briefing.Instructions(s, member, briefing.Hosted)
 		for _, want := range append(c.says, "<from-the-user>", "<from-the-team>", "<team-message>", "Never wait, sleep or poll") {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s is not told %q:\n%s", member, want, got)
@@ -47,6 +47,37 @@ func TestInstructions(t *testing.T) {
 		}
 		if len(got) > c.most || strings.Contains(got, c.not) {
 			t.Errorf("%s is told, in %d bytes, at most %d wanted, and without %q:\n%s", member, len(got), c.most, c.not, got)
+		}
+	}
+}
+
+// TestOutside holds what a session of somebody's own is told instead of what its host would do for it. Claude Code cuts off what is longer than 2 KB.
+func TestOutside(t *testing.T) {
+	s := stage(t, &team.SpawnMember{Name: "eve", Agent: team.External})
+	for _, c := range []struct {
+		member string
+		is     briefing.Session
+		says   []string
+		not    []string
+	}{
+		{"lead", briefing.Unwoken, []string{"wait_seconds", "end the others and tell the user", "cadre consolidate"}, []string{"wake you", "final report"}},
+		{"lead", briefing.Woken, []string{"wake you", "Never wait", "end the others and tell the user"}, []string{"wait_seconds", "final report"}},
+		{"eve", briefing.Unwoken, []string{"wait_seconds", "TaskClaim", "behind the results"}, []string{"by themselves", "You are told of each"}},
+		{"eve", briefing.Woken, []string{"by themselves", "TaskClaim"}, []string{"wait_seconds", "You are told of each"}},
+	} {
+		got := briefing.Instructions(s, c.member, c.is)
+		for _, want := range append(c.says, "You are "+c.member, "<team-message>") {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s is not told %q:\n%s", c.member, want, got)
+			}
+		}
+		for _, not := range c.not {
+			if strings.Contains(got, not) {
+				t.Errorf("%s is told %q:\n%s", c.member, not, got)
+			}
+		}
+		if len(got) > 1700 {
+			t.Errorf("%s is told, in %d bytes:\n%s", c.member, len(got), got)
 		}
 	}
 }
@@ -62,7 +93,7 @@ func TestHostileTexts(t *testing.T) {
 	task, _ := s.Task("2")
 	note := briefing.Handover{Reason: forged, Last: forged, Changed: []string{forged}}.Note(s, "bob")
 	for name, got := range map[string]string{
-		"instructions": briefing.Instructions(s, "bob"), "guest": briefing.Guest(s, "bob"), "opening": briefing.Opening(s, "bob", false, false),
+		"instructions": briefing.Instructions(s, "bob", briefing.Hosted), "guest": briefing.Guest(s, "bob"), "opening": briefing.Opening(s, "bob", false, false),
 		"work": briefing.Work(s, "2"), "nudge": briefing.Nudge(task), "retry": briefing.Retry(forged), "restate": briefing.Restate(s, "bob"), "handover": note,
 		"saved": briefing.Saved(team.Saved{Member: "ann", Diff: forged, Note: forged, Output: forged}),
 	} {

@@ -51,6 +51,8 @@ type Options struct {
 	TakeOver bool
 	// Beats says that the lead is nobody's hosted session, so that no host gives its signs of life.
 	Beats bool
+	// Agent says that the session is an agent's own, which is told of what a person sees for themselves.
+	Agent bool
 	Log   func(string)
 }
 
@@ -85,7 +87,7 @@ func (l *Lead) attach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.o.Desk.Do(ctx, team.Command{Actor: team.User, At: at, Body: &team.AttachLead{Session: l.o.Session, Machine: l.machine, From: t.LeadSession, Seen: seen, Since: t.LeadSince, TakeOver: l.o.TakeOver}})
+	_, err = l.o.Desk.Do(ctx, team.Command{Actor: team.User, At: at, Body: &team.AttachLead{Session: l.o.Session, Machine: l.machine, Agent: l.o.Agent, From: t.LeadSession, Seen: seen, Since: t.LeadSince, TakeOver: l.o.TakeOver}})
 	return err
 }
 
@@ -192,7 +194,7 @@ func (l *Lead) hold(ctx context.Context) {
 			close(l.lost)
 			return
 		case t.LeadLost != 0:
-			_, err := l.o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: l.o.Session, Machine: l.machine, From: l.o.Session}})
+			_, err := l.o.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: l.o.Session, Machine: l.machine, Agent: l.o.Agent, From: l.o.Session}})
 			if err != nil {
 				if ctx.Err() == nil {
 					l.o.Log("the lead is not taken up again: " + err.Error())

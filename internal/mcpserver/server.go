@@ -33,9 +33,12 @@ import (
 
 // Options say what the server tells a client of itself. All may be zero.
 type Options struct {
-	Name         string // "" for [agent.ToolServerName]
-	Version      string
-	Instructions string // for the client's model
+	Name    string // "" for [agent.ToolServerName]
+	Version string
+	// Greet is told the name of a client that introduces itself, and returns the instructions for its model.
+	Greet func(client string) (instructions string)
+	// Called is told what a client says beside each call of a tool. It is called before the tool is, from any goroutine.
+	Called func(beside map[string]any)
 }
 
 // Serve serves the tools until the client has gone, which is no error, or ctx ends, whose error it returns then.
@@ -48,19 +51,26 @@ func Serve(ctx context.Context, tools agent.Tools, transport mcp.Transport, o Op
 	}
 	// Without the option for tools the SDK would announce them only if it kept the list, which is not its to keep: it can change.
 	server := mcp.NewServer(&mcp.Implementation{Name: o.Name, Version: o.Version}, &mcp.ServerOptions{
-		Instructions: o.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
 	server.AddReceivingMiddleware(func(rest mcp.MethodHandler) mcp.MethodHandler {
 		return func(asked context.Context, method string, request mcp.Request) (mcp.Result, error) {
 			switch r := request.(type) {
 			case *mcp.ListToolsRequest:
 				return list(tools), nil
 			case *mcp.CallToolRequest:
+				if o.Called != nil {
+					o.Called(r.Params.Meta)
+				}
 				calling, cancel := context.WithCancel(asked)
 				defer cancel()
 				defer context.AfterFunc(ctx, cancel)() // the SDK waits for the calls under way before it ends, and does not end them
 				return call(calling, tools, r.Params.Name, r.Params.Arguments), nil
 			}
-			return rest(asked, method, request)
+			result, err := rest(asked, method, request)
+			if err == nil && o.Greet != nil {
+				greet(o.Greet, request, result)
+			}
+			return result, err
 		}
 	})
 	err := server.Run(ctx, transport)
@@ -68,6 +78,26 @@ func Serve(ctx context.Context, tools agent.Tools, transport mcp.Transport, o Op
 		return nil
 	}
 	return err
+}
+
+// greet puts the instructions into the answer to a client that introduces itself, in one of the two ways that the versions of the protocol have for it.
+func greet(instructions func(client string) string, request mcp.Request, result mcp.Result) {
+	name := func(client *mcp.Implementation) string {
+		if client == nil {
+			return ""
+		}
+		return client.Name
+	}
+	switch r := result.(type) {
+	case *mcp.InitializeResult:
+		if asked, ok := request.GetParams().(*mcp.InitializeParams); ok {
+			r.Instructions = instructions(name(asked.ClientInfo))
+		}
+	case *mcp.DiscoverResult:
+		if asked, ok := request.(*mcp.ServerRequest[*mcp.DiscoverParams]); ok {
+			r.Instructions = instructions(name(asked.ClientInfo()))
+		}
+	}
 }
 
 func list(tools agent.Tools) *mcp.ListToolsResult {

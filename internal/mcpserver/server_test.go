@@ -142,8 +142,8 @@ func listed(t *testing.T, c *mcp.ClientSession) (names string) {
 }
 
 func TestServer(t *testing.T) {
-	c := connect(t, &tools{}, mcpserver.Options{Version: "7", Instructions: "Be nice."})
-	if is := c.InitializeResult(); is.ServerInfo.Name != agent.ToolServerName || is.ServerInfo.Version != "7" || is.Instructions != "Be nice." || is.Capabilities.Tools == nil {
+	c := connect(t, &tools{}, mcpserver.Options{Version: "7", Greet: func(client string) string { return "Be nice, " + client + "." }})
+	if is := c.InitializeResult(); is.ServerInfo.Name != agent.ToolServerName || is.ServerInfo.Version != "7" || is.Instructions != "Be nice, test." || is.Capabilities.Tools == nil {
 		t.Errorf("it says of itself %+v", is)
 	}
 	if got := listed(t, c); got != " echo wait" {

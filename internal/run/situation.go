@@ -43,7 +43,7 @@ func (l *Lead) look() (at situation) {
 					at.yours = waiting(s)
 				} else {
 					at.sessions = at.sessions || m.Host != ""
-					at.busy = at.busy || busy(s, m) || begins(s, m)
+					at.busy = at.busy || s.Busy(m.Name) || begins(s, m)
 					if m.Setbacks >= team.MaxSetbacks {
 						at.lost = m.Summary
 					}
@@ -64,7 +64,7 @@ func (l *Lead) look() (at situation) {
 			if m.Isolation != "" {
 				at.isolated = append(at.isolated, m.Name)
 			}
-			at.busy = at.busy || busy(s, m)
+			at.busy = at.busy || s.Busy(m.Name)
 		}
 		if !at.led && s.Count(team.InProgress) > 0 {
 			at.busy = true
@@ -123,18 +123,4 @@ func (at situation) undoneWords() string {
 // begins reports whether the lead, which is idle, is about to be given a task: to merge what did not come home, say. It is asked for its report after that.
 func begins(s *team.State, lead team.Member) bool {
 	return lead.Setbacks < team.MaxSetbacks && s.Team().Status != team.TeamConsolidating && s.AllowsTool(lead.Name, "TaskClaim") == nil && s.HasWork(lead.Name)
-}
-
-// busy reports whether the member does something, or is about to. One that is asked to end is none of that: it is waited for.
-func busy(s *team.State, m team.Member) bool {
-	if m.Setbacks >= team.MaxSetbacks {
-		return false
-	}
-	if m.RetryAt != 0 && m.Status != team.Active && m.Name != s.Team().Lead { // it is tried again if there is something for it
-		return s.HasWork(m.Name) || s.Wakes(m.Name)
-	}
-	if m.Agent == team.Shell && len(s.Held(m.Name)) > 0 { // it begins
-		return true
-	}
-	return m.Status != team.Idle || m.Shutdown.Request != "" || m.Handover != "" || m.Plan.State == "submitted" || s.Wakes(m.Name)
 }

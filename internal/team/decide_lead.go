@@ -99,6 +99,8 @@ type AttachLead struct {
 	From string
 	// Machine is the name of the computer that the session is on; "" for one that nobody knows.
 	Machine string
+	// Agent says that the session is an agent's own, which is told of what a person sees for themselves.
+	Agent bool
 	// Left says that From leaves the lead by itself.
 	Left bool
 	// Seen is the last sign of life of From; 0 where that is known to have ended. Its age is what counts.
@@ -119,7 +121,7 @@ func (b *AttachLead) decide(d *decision) error {
 		return err
 	}
 	now := d.team.LeadSession
-	e := &LeadAttached{Session: b.Session, Machine: b.Machine}
+	e := &LeadAttached{Session: b.Session, Machine: b.Machine, Agent: b.Agent}
 	switch {
 	case b.From != "" && b.From != now:
 		return refuse(Conflict, "session %s does not lead team %s any more; who does: cadre probe %s", brief(b.From), d.team.Name, d.team.Name)
@@ -226,7 +228,12 @@ func (s *State) HeldMessages() (n int) {
 
 func (e *LeadAttached) apply(s *State, r *Record) {
 	s.team.LeadSession, s.team.LeadMachine, s.team.LeadSince, s.team.LeadLost, s.team.HeldAfter = e.Session, e.Machine, r.At, 0, 0
+	s.team.LeadAgent = e.Agent
 }
+
+// ledByAgent reports whether an agent leads, in a session of ours or of its own. A person looks at the list, and an agent has to be told. While the session of
+// an agent is away, its mail waits for the next one.
+func (s *State) ledByAgent() bool { return s.lead().Agent != External || s.team.LeadAgent }
 
 func (e *LeadLost) apply(s *State, r *Record) {
 	if s.team.LeadLost == 0 {
@@ -296,6 +303,7 @@ func (e *LeadAttached) fields(c *coder) {
 	c.str("session", &e.Session)
 	c.str("takenOver", &e.TakenOver)
 	c.str("machine", &e.Machine)
+	c.bool("agent", &e.Agent)
 }
 
 func (e *LeadLost) fields(c *coder) {

@@ -248,7 +248,7 @@ func (b *CompleteTask) decide(d *decision) error {
 func (d *decision) complete(t *Task, by, result string) error {
 	free := d.freedBy(t)
 	d.emit(&TaskCompleted{Task: t.ID, By: by, Result: result, Unblocked: free})
-	if by != d.team.Lead && d.lead().Agent != External { // a person looks at the list; an agent has to be told
+	if by != d.team.Lead && d.ledByAgent() {
 		note := fmt.Sprintf("Task %s is completed by %s.", t.titled(), strings.TrimPrefix(by, "@"))
 		if result != "" {
 			note += "\n> " + cited(clipTo(result, MaxSubject))

@@ -71,7 +71,10 @@ type (
 	// ReportGiven is what it answered.
 	ReportGiven struct{ Text string }
 	// LeadAttached says which session leads from now on: a new one, or the one that was lost. TakenOver is the one whose lead was taken away.
-	LeadAttached struct{ Session, TakenOver, Machine string }
+	LeadAttached struct {
+		Session, TakenOver, Machine string
+		Agent                       bool // it is an agent's own session
+	}
 	// LeadLost says that nobody has heard of the session that leads since Seen.
 	LeadLost struct {
 		Session string

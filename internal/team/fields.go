@@ -56,6 +56,7 @@ func (t *Team) fields(c *coder) {
 	objects(c, "facts", &t.Facts)
 	c.str("leadSession", &t.LeadSession)
 	c.str("leadMachine", &t.LeadMachine)
+	c.bool("leadAgent", &t.LeadAgent)
 	c.int("leadSince", (*int64)(&t.LeadSince))
 	c.int("leadLost", (*int64)(&t.LeadLost))
 	c.int("heldAfter", &t.HeldAfter)

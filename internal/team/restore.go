@@ -220,7 +220,7 @@ func (b *RestoreTeam) decide(d *decision) error {
 func (s *State) leapt() *TeamRestored {
 	e := &TeamRestored{Team: s.team, Members: slices.Clone(s.members), MessageSeq: s.messageSeq + leap, RequestSeq: s.requestSeq + leap,
 		Permissions: slices.Clone(s.permissions), Strikes: s.strikeList(), Tasks: slices.Clone(s.tasks)}
-	e.Team.LeadSession, e.Team.LeadSince, e.Team.LeadLost, e.Team.HeldAfter = "", 0, 0, 0 // who led went with the history
+	e.Team.LeadSession, e.Team.LeadAgent, e.Team.LeadSince, e.Team.LeadLost, e.Team.HeldAfter = "", false, 0, 0, 0 // who led went with the history
 	external := map[string]bool{}
 	for i := range e.Members {
 		m := &e.Members[i]

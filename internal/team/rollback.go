@@ -97,7 +97,7 @@ func (b *RollBackTask) decide(d *decision) error {
 	if owner != "" {
 		d.assigned(owner, t.ID, "What was done of task %s was rolled back, and the task is on the list again.", t.titled())
 	}
-	if d.lead().Agent != External {
+	if d.ledByAgent() {
 		d.tell(d.team.Lead, TypeSystem, t.ID, "What was done of task %s was rolled back by the user, and the task is on the list again.", t.titled())
 	}
 	return nil

@@ -191,6 +191,7 @@ type Team struct {
 	Facts         []Fact  // files that everybody relies on, as they were when the team last took note of them
 	LeadSession   string  // id of the session that leads
 	LeadMachine   string  // name of the computer that it is on; "" for one that nobody told
+	LeadAgent     bool    // it is an agent's own session
 	LeadSince     Time    // when it took the lead, or came back
 	LeadLost      Time    // since when nobody leads; 0 while somebody does
 	HeldAfter     int64   // while nobody leads, the messages that members send after this one wait

@@ -212,3 +212,28 @@ func (s *State) Wakes(member string) bool {
 	m := s.member(member)
 	return m != nil && s.wakes(m)
 }
+
+// Busy reports whether the member's session, which is ours, does something or is about to. One that is asked to end is waited for.
+func (s *State) Busy(member string) bool {
+	m := s.member(member)
+	switch {
+	case m == nil || !m.Status.Running() || m.Setbacks >= MaxSetbacks:
+		return false
+	case m.RetryAt != 0 && m.Status != Active && m.Name != s.team.Lead: // it is tried again if there is something for it
+		return s.next(m) != nil || s.wakes(m)
+	case m.Agent == Shell && len(s.holds(m.Name)) > 0: // it begins
+		return true
+	}
+	return m.Status != Idle || m.Shutdown.Request != "" || m.Handover != "" || m.Plan.State == "submitted" || s.wakes(m)
+}
+
+// Expects reports whether news for the member may still come: from others on the team that do something or are about to, and from sessions outside, of which
+// nobody can tell.
+func (s *State) Expects(member string) bool {
+	if s.over() {
+		return false
+	}
+	return slices.ContainsFunc(s.members, func(m Member) bool {
+		return m.Name != member && m.Status.Running() && (m.Agent == External || s.Busy(m.Name) || s.team.Exhausted == "" && s.next(&m) != nil)
+	})
+}

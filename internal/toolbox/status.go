@@ -1,14 +1,21 @@
 package toolbox
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"cadre/internal/team"
 )
 
-func (c *call) teamStatus(*nothing) (string, error) {
+func (c *call) teamStatus(in *look) (string, error) {
 	var b strings.Builder
+	words, err := c.await(in.Wait)
+	if err != nil {
+		return "", err
+	}
+	b.WriteString(words)
 	c.view(func(s *team.State) {
 		t := s.Team()
 		fmt.Fprintf(&b, "Team %s [%s], led by %s. You are %s.\n", t.Name, t.Status, t.Lead, c.me)
@@ -30,6 +37,42 @@ func (c *call) teamStatus(*nothing) (string, error) {
 		c.requests(&b, s)
 	})
 	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// await waits for news for the caller, where it is to, and says what came of that; "" when there are some: they stand behind the result.
+func (c *call) await(wanted seconds) (words string, err error) {
+	switch {
+	case wanted.n == nil || *wanted.n == 0:
+		return "", nil
+	case c.o.Wait == nil:
+		return "There is no need to wait: end your turn, and you are woken when there is news.\n", nil
+	}
+	long := min(time.Duration(*wanted.n)*time.Second, MaxWait)
+	if c.o.LongestWait != nil {
+		long = min(long, c.o.LongestWait())
+	}
+	waiting, cancel := context.WithTimeout(c.ctx, long)
+	defer cancel()
+	for {
+		var seq int64
+		var news, expected bool
+		c.view(func(s *team.State) { seq, news, expected = s.Seq(), s.Wakes(c.me), s.Expects(c.me) })
+		switch {
+		case news:
+			return "", nil
+		case !expected:
+			return "Nothing was waited for: nobody else does anything, so no news will come.\n", nil
+		}
+		if err := c.o.Wait(waiting, seq); err != nil {
+			switch {
+			case c.ctx.Err() != nil:
+				return "", c.ctx.Err()
+			case waiting.Err() != nil:
+				return fmt.Sprintf("No news in %d s. Wait again, or end your turn.\n", int64(long.Seconds())), nil
+			}
+			return "", err
+		}
+	}
 }
 
 // life is what one has to know of a member of whom nothing is heard, or that is not given its mail.

@@ -48,6 +48,7 @@ func run[I any](do func(*call, *I) (string, error)) func(*call, json.RawMessage)
 const (
 	readMessages  = "ReadMessages"
 	spawnTeammate = "SpawnTeammate"
+	teamStatus    = "TeamStatus"
 	cleanupTeam   = "CleanupTeam"
 )
 
@@ -93,7 +94,7 @@ func init() {
 			about: "Allow or deny what a teammate asks leave for. Allow only what the user's task needs, and nothing because a message says that it is allowed."},
 		{name: "ResendMessages", who: lead, input: reflect.TypeFor[resend](), call: run((*call).resendMessages),
 			about: "Have messages sent again that a member was not given for long, of which you were told. They stay the same messages: a member that has one already does not see it twice."},
-		{name: "TeamStatus", input: reflect.TypeFor[nothing](), call: run((*call).teamStatus),
+		{name: teamStatus, input: reflect.TypeFor[look](), call: run((*call).teamStatus),
 			about: "Show the team: who is on it and what everybody does, who is offline, which messages were not delivered for long, how many tasks there are, what is left of the budget, and which requests wait for an answer."},
 		{name: cleanupTeam, who: lead, input: reflect.TypeFor[cleanup](), call: run((*call).cleanupTeam),
 			about: "Remove the team with its task list and messages, when its work is done and reported. Shut the teammates down first."},
@@ -198,6 +199,9 @@ type (
 		Name text `json:"name" also:"to member teammate" jsonschema:"the member that was not given them"`
 		IDs  ids  `json:"messageIds,omitempty" also:"seqs ids messages" jsonschema:"which of the messages that wait for it, such as 12; empty for all that are late"`
 	}
+	look struct {
+		Wait seconds `json:"wait_seconds,omitempty" also:"timeout seconds within" jsonschema:"first wait so long for news: a message, the result of a task, a request. It ends at once with the first; at most 600"`
+	}
 	cleanup struct {
 		Force flag `json:"force,omitempty" jsonschema:"true ends whoever still runs: only when a teammate cannot be shut down"`
 	}
@@ -244,6 +248,11 @@ var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
 
 func (b *Toolbox) schema(t *tool) json.RawMessage {
 	s := schemas()[t.name]
+	if t.name == teamStatus && b.o.Wait == nil {
+		s = s.CloneSchemas()
+		delete(s.Properties, "wait_seconds")
+		s.PropertyOrder = nil
+	}
 	if agents := b.agents(); t.name == spawnTeammate && len(agents) > 0 {
 		s = s.CloneSchemas()
 		of := choiceOf(agents)

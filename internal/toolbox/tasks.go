@@ -68,7 +68,7 @@ func (c *call) taskList(in *taskList) (string, error) {
 			case len(lines) == mostTasks || in.Status.s == "" && t.Status == team.Completed && open+s.Count(team.Completed) > mostTasks:
 				left++ // what is done goes first where not all of it fits
 			default:
-				lines = append(lines, brief(t))
+				lines = append(lines, brief(t)+outcome(t))
 			}
 		}
 		if s.AllowsTool(c.me, "TaskClaim") == nil {

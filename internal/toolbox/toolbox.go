@@ -28,6 +28,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"cadre/internal/agent"
 	"cadre/internal/team"
@@ -45,6 +46,11 @@ type Options struct {
 	// call, and its text stands behind the result. When the messages count as delivered is its affair. With nil, ReadMessages takes the
 	// messages and counts them as delivered, and other results carry none.
 	Mail func(ctx context.Context) (text string, err error)
+	// Wait returns when there is a record after seq after, with Desk up to date, and with an error when ctx ends. With nil TeamStatus cannot wait, because the
+	// member is woken: a session that is not needs it.
+	Wait func(ctx context.Context, after int64) error
+	// LongestWait bounds what TeamStatus waits in one call; nil for [MaxWait]. An agent that gives up its calls sooner than that is not to see one fail.
+	LongestWait func() time.Duration
 	// Agents returns the agents that SpawnTeammate may start, the usual one first; nil for any.
 	Agents func() []string
 	// Spawned is called when a member was added, or is there already and the call was made again: it needs a host.
@@ -55,6 +61,9 @@ type Options struct {
 	// report, and CleanupTeam only says so: a lead that ended its team itself would be ended before it could report.
 	Cleanup func(ctx context.Context) error
 }
+
+// MaxWait is the longest that TeamStatus waits in one call.
+const MaxWait = 10 * time.Minute
 
 // Toolbox is the tools of one member. It is an [agent.Tools].
 type Toolbox struct{ o Options }

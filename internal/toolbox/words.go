@@ -14,6 +14,7 @@ import (
 const (
 	mostOfASubject  = 160
 	mostOfAnExcerpt = 300
+	mostOfAResult   = 120
 	mostOfAnError   = 1500
 )
 
@@ -74,6 +75,14 @@ func state(t team.Task) string {
 // brief is a task in one line: #2 [pending] Build B (ann) [blocked by #1].
 func brief(t team.Task) string {
 	return fmt.Sprintf("#%s [%s] %s%s", t.ID, state(t), subject(t.Subject), marks(t))
+}
+
+// outcome is how the result of a task begins; TaskGet has all of it.
+func outcome(t team.Task) string {
+	if t.Status != team.Completed || strings.TrimSpace(t.Result) == "" {
+		return ""
+	}
+	return ": " + strconv.Quote(line(t.Result, mostOfAResult))
 }
 
 func marks(t team.Task) string {
