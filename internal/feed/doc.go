@@ -28,6 +28,7 @@
 //   - What is read of a file goes on behind the last whole line, also in another process. A file that was replaced is read to its end before the new one; one
 //     that was cut, one that was replaced while nobody looked, and a transcript that was, is read from its beginning, and the gap is said.
 //   - That a stream has ended is told behind its last line to an observer to whom it says something, and kept like a line.
+//   - What is new in several transcripts is given in the order of the times in their lines. Other sources come as they come.
 //   - No line is fatal, and none can fill the memory.
 //   - A record is journaled once, however often its observer was killed.
 //   - At most one process observes as one name.

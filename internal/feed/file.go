@@ -37,7 +37,7 @@ func (f *File) Run(ctx context.Context, to Listener) error {
 		if err := t.read(to); err != nil {
 			return err
 		}
-		t.end(to)
+		t.end(t.giveTo(to))
 		return nil
 	}
 	folders := watch.New()

@@ -81,37 +81,52 @@ func (t *tail) read(to Listener) error {
 		t.buffer = make([]byte, 64<<10)
 	}
 	for {
-		n, err := t.file.ReadAt(t.buffer, t.at)
-		for p := t.buffer[:n]; len(p) > 0; {
-			end := bytes.IndexByte(p, '\n') + 1
-			if end == 0 {
-				t.lines.Write(p, nil)
-				t.at += int64(len(p))
-				break
-			}
-			t.at += int64(end)
-			t.lines.Write(p[:end], func(line []byte) { t.give(line, to) })
-			p = p[end:]
-		}
-		if errors.Is(err, io.EOF) {
+		switch err := t.piece(t.buffer, t.giveTo(to)); {
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 	}
 }
 
-// give gives a line that ends at t.at.
-func (t *tail) give(line []byte, to Listener) {
-	t.sayMissed(to)
+// piece reads a piece of the file and gives the lines that end in it to each. The error is io.EOF at the file's present end.
+func (t *tail) piece(buffer []byte, each func(line []byte, behind Place)) error {
+	n, err := t.file.ReadAt(buffer, t.at)
+	for p := buffer[:n]; len(p) > 0; {
+		end := bytes.IndexByte(p, '\n') + 1
+		if end == 0 {
+			t.lines.Write(p, nil)
+			t.at += int64(len(p))
+			break
+		}
+		t.at += int64(end)
+		t.lines.Write(p[:end], func(line []byte) { each(line, t.passed()) })
+		p = p[end:]
+	}
+	return err
+}
+
+// passed is the place behind a line that ends at t.at.
+func (t *tail) passed() Place {
 	if head := min(t.at, longHead); head > t.place.Head {
 		if hash, err := headOf(t.file, head); err == nil {
 			t.place.Head, t.place.Hash = head, hash
 		}
 	}
 	t.place.Offset = t.at
-	to.Line(t.path, line, t.place)
+	return t.place
+}
+
+// giveTo gives lines to a listener.
+func (t *tail) giveTo(to Listener) func(line []byte, behind Place) {
+	return func(line []byte, behind Place) {
+		if t.missed != "" {
+			to.Gap(t.path, t.missed)
+			t.missed = ""
+		}
+		to.Line(t.path, line, behind)
+	}
 }
 
 // follow reads what there is, in the file that was there and in the one that is there now.
@@ -146,7 +161,7 @@ func (t *tail) follow(to Listener) error {
 			return nil
 		}
 		// It was replaced. Whoever did so has written its last line, with a line break or without.
-		t.end(to)
+		t.end(t.giveTo(to))
 		t.close()
 		if err := t.open(Place{}); errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -156,21 +171,13 @@ func (t *tail) follow(to Listener) error {
 	}
 }
 
-func (t *tail) sayMissed(to Listener) {
-	if t.missed != "" {
-		to.Gap(t.path, t.missed)
-		t.missed = ""
-	}
-}
-
 // end gives the last line, where the file ends without a line break. One that is not whole may be being written: whoever reads on reads it again.
-func (t *tail) end(to Listener) {
+func (t *tail) end(each func(line []byte, behind Place)) {
 	t.lines.End(func(line []byte) {
 		if !json.Valid(line) {
-			t.sayMissed(to)
-			to.Line(t.path, line, t.place)
+			each(line, t.place)
 			return
 		}
-		t.give(line, to)
+		each(line, t.passed())
 	})
 }

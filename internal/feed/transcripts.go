@@ -1,14 +1,11 @@
 package feed
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"cadre/internal/regularfile"
@@ -17,7 +14,7 @@ import (
 )
 
 // Transcripts is a feed of all transcripts below a folder, those that come later too: Claude Code writes one for each session, and one for each teammate and
-// subagent within it. Beside some stands a file that says whose they are.
+// subagent within it. Beside some stands a file that says whose they are. What is new in several of them comes in the order of the times in their lines.
 type Transcripts struct {
 	Dir    string // one project's folder, or a folder with a folder projects, such as Claude Code's own
 	Follow bool   // go on with what is written later
@@ -63,11 +60,7 @@ func (f *Transcripts) Run(ctx context.Context, to Listener) error {
 			r.folders.Look(everything)
 			continue
 		}
-		slices.Sort(changed)
-		for _, path := range slices.Compact(changed) {
-			r.changed(path)
-		}
-		r.introduce()
+		r.changed(changed)
 	}
 	return nil
 }
@@ -85,15 +78,14 @@ type reading struct {
 	tails      map[string]*tail // by path
 	unknown    map[string]about // what is said of the transcript of that path, while nobody of that name is in the team
 	introduced map[string]bool
+	buffer     []byte
 }
 
-// look looks at everything below a folder: what is said of transcripts first, then the transcripts, the oldest first.
-func (r *reading) look(folder string) {
-	type found struct {
-		path string
-		at   int64
-	}
-	var transcripts []found
+// look looks at everything below a folder: what is said of transcripts first, then the transcripts.
+func (r *reading) look(folder string) { r.read(r.found(folder)) }
+
+// found reads what is said of the transcripts below a folder, and returns these.
+func (r *reading) found(folder string) (transcripts []string) {
 	_ = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil: // it went
@@ -104,82 +96,27 @@ func (r *reading) look(folder string) {
 		case strings.HasSuffix(path, aboutSuffix):
 			r.about(path)
 		case strings.HasSuffix(path, transcriptSuffix):
-			one := found{path: path}
-			if info, err := e.Info(); err == nil {
-				one.at = info.ModTime().UnixNano()
-			}
-			transcripts = append(transcripts, one)
+			transcripts = append(transcripts, path)
 		}
 		return nil
 	})
-	slices.SortFunc(transcripts, func(a, b found) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.path, b.path))
-	})
-	for _, one := range transcripts {
-		r.read(one.path)
-	}
-	r.introduce()
+	return transcripts
 }
 
-func (r *reading) changed(path string) {
-	switch {
-	case strings.HasSuffix(path, aboutSuffix):
-		r.about(path)
-	case strings.HasSuffix(path, transcriptSuffix):
-		r.read(path)
-	case isFolder(path):
-		r.look(path)
-	}
-}
-
-// read reads what is new in a transcript. One that cannot be read is a gap, and no end of the others.
-func (r *reading) read(path string) {
-	t := r.tails[path]
-	if t == nil {
-		t = &tail{path: path}
-		r.tails[path] = t
-	}
-	if info, err := os.Stat(path); err == nil && t.info != nil && info.Size() == t.at && os.SameFile(info, t.info) {
-		return
-	}
-	if err := r.reread(t); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.to.Gap(t.path, "the transcript cannot be read: "+err.Error())
-	}
-}
-
-// reread reads on in a transcript. The file is not kept open: there may be thousands.
-func (r *reading) reread(t *tail) error {
-	if t.info == nil {
-		if err := t.open(r.to.Place(t.path)); err != nil {
-			return err
+// changed looks at what changed.
+func (r *reading) changed(paths []string) {
+	var transcripts []string
+	for _, path := range paths {
+		switch {
+		case strings.HasSuffix(path, aboutSuffix):
+			r.about(path)
+		case strings.HasSuffix(path, transcriptSuffix):
+			transcripts = append(transcripts, path)
+		case isFolder(path):
+			transcripts = append(transcripts, r.found(path)...)
 		}
-	} else {
-		file, err := regularfile.Open(t.path)
-		if err != nil {
-			return err
-		}
-		t.file = file
-		now, err := file.Stat()
-		if err != nil {
-			t.close()
-			return err
-		}
-		if !os.SameFile(now, t.info) || now.Size() < t.at {
-			t.close()
-			if err := t.open(Place{}); err != nil {
-				return err
-			}
-			t.missed = "the transcript was replaced or cut"
-		}
-		t.info = now
 	}
-	defer t.close()
-	err := t.read(r.to)
-	if !r.follow {
-		t.end(r.to)
-	}
-	t.buffer = nil
-	return err
+	r.read(transcripts)
 }
 
 // maxAbout is the most that is read of what is said of a transcript, in bytes.
@@ -207,11 +144,15 @@ func (r *reading) about(path string) {
 
 // introduce looks whether the team has by now the members of whom transcripts were said to be.
 func (r *reading) introduce() {
-	for transcript, a := range r.unknown {
-		if r.to.Member(a.AgentType) {
-			delete(r.unknown, transcript)
-			r.introduced[transcript] = true
-			r.to.Introduce(transcript, "", a.AgentType)
-		}
+	for transcript := range r.unknown {
+		r.introduceOne(transcript)
+	}
+}
+
+func (r *reading) introduceOne(transcript string) {
+	if a, ok := r.unknown[transcript]; ok && r.to.Member(a.AgentType) {
+		delete(r.unknown, transcript)
+		r.introduced[transcript] = true
+		r.to.Introduce(transcript, "", a.AgentType)
 	}
 }

@@ -25,10 +25,13 @@ type known[T comparable] struct {
 	Some bool  `json:"k,omitempty"`
 }
 
-func (k *known[T]) learn(v T, when stamp) {
-	if !k.Some || !when.before(k.When) {
-		*k = known[T]{v, when, true}
+// learn reports whether that is the newest.
+func (k *known[T]) learn(v T, when stamp) bool {
+	if k.Some && when.before(k.When) {
+		return false
 	}
+	*k = known[T]{v, when, true}
+	return true
 }
 
 // assume is what holds as long as nobody says otherwise.

@@ -201,6 +201,47 @@ func (w *wire) totals() *team.Usage {
 	return &u
 }
 
+// TimeOf is the time that a line has, without decoding it; 0 where it has none.
+func TimeOf(line []byte) team.Time {
+	depth := 0
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			end := i + 1 + quoted(line[i+1:])
+			if depth == 1 && string(line[i+1:min(end, len(line))]) == "timestamp" {
+				if value, _ := text(line[min(end+1, len(line)):], nil); len(value) > 0 {
+					return parseTime(string(value))
+				}
+			}
+			i = end
+		}
+	}
+	return 0
+}
+
+// quoted is the length of the rest of a JSON string that has begun.
+func quoted(in []byte) int {
+	for n := 0; ; {
+		end := bytes.IndexByte(in[n:], '"')
+		if end < 0 {
+			return len(in)
+		}
+		n += end
+		before := n
+		for before > 0 && in[before-1] == '\\' {
+			before--
+		}
+		if (n-before)%2 == 0 {
+			return n
+		}
+		n++
+	}
+}
+
 func parseTime(s string) team.Time {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {

@@ -18,6 +18,7 @@ type watching struct {
 	*Observer
 	now      team.Time
 	messages []string
+	notices  int // of messages
 }
 
 func watch() *watching { return &watching{Observer: New(Options{}), now: epochMillis} }
@@ -25,6 +26,11 @@ func watch() *watching { return &watching{Observer: New(Options{}), now: epochMi
 func (w *watching) see(source string, line []byte) Seen {
 	w.now++
 	seen := w.Line(source, line, w.now)
+	for _, n := range seen.Notices {
+		if n.Type == MessageReceived {
+			w.notices++
+		}
+	}
 	for _, r := range seen.Records {
 		for _, e := range r.Events {
 			if _, another := e.(*team.TeamCreated); another {
@@ -75,7 +81,11 @@ func (w *watching) view() string {
 		members := w.Team().Members()
 		slices.SortFunc(members, func(a, b team.Member) int { return strings.Compare(a.Name, b.Name) })
 		for _, m := range members {
-			fmt.Fprintf(&b, "%s %s %s plan %q shutdown %q usage %+v\n", m.Name, m.Status, m.Prompt, m.Plan.State, m.Shutdown.Request, m.Usage)
+			asked := "" // while it has not answered
+			if m.Shutdown.Answer == "" {
+				asked = m.Shutdown.Request
+			}
+			fmt.Fprintf(&b, "%s %s %s plan %q shutdown %q usage %+v\n", m.Name, m.Status, m.Prompt, m.Plan.State, asked, m.Usage)
 		}
 		for task := range w.Team().Tasks() {
 			meta, _ := json.Marshal(task.Metadata)

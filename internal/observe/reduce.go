@@ -249,7 +249,9 @@ func (o *Observer) taskUpdated(f *fact, out *outcome, b *board, inTeam bool, act
 			set.to.learn(*set.from, at)
 		}
 	}
+	who := value(in.Owner)
 	if in.Owner == nil && slices.Contains(out.Updated, "owner") { // who begins a task of nobody owns it
+		who = actor
 		e.Owner.learn(actor, at)
 	}
 	e.meta(in.Metadata, at)
@@ -268,10 +270,7 @@ func (o *Observer) taskUpdated(f *fact, out *outcome, b *board, inTeam bool, act
 	if !inTeam {
 		return
 	}
-	who := e.Owner.V
-	if who == "" {
-		who = actor
-	}
+	who = first(who, e.Owner.V, actor) // its owner then, as far as the call says it: it may have another by now
 	p := o.roster.People[who]
 	switch {
 	case p == nil || !p.Joined.V:

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"cadre/internal/team"
@@ -55,7 +56,7 @@ func (o *Observer) broadcast(actor string, out *outcome, body, summary string) {
 	everybody := out.Recipient
 	if everybody == nil {
 		for _, name := range append([]string{o.lead()}, o.roster.joined()...) {
-			if p := o.roster.People[name]; name != actor && (p == nil || p.Ended.V == "") {
+			if p := o.roster.People[name]; name != actor && (p == nil || p.end() == "") {
 				everybody = append(everybody, name)
 			}
 		}
@@ -69,6 +70,22 @@ func (o *Observer) broadcast(actor string, out *outcome, body, summary string) {
 	if len(anew) > 0 || len(everybody) == 0 {
 		o.send(&team.Message{From: actor, To: "*", Recipients: anew, Type: team.TypeBroadcast, Body: body, Summary: summary})
 	}
+}
+
+// sending is the call of a broadcast that one of the letters is of and that still waits for its result, because the recipient was quicker; "" where there is none. A
+// letter alone does not show that it went to everybody.
+func (o *Observer) sending(letters []letter, at stamp) string {
+	for id, c := range o.correlation.calls {
+		var in sendInput
+		if c.Tool != "SendMessage" || at.At-c.At.At > TTL || lenient(json.Unmarshal(c.Input, &in)) != nil || in.kind() != "broadcast" {
+			continue
+		}
+		from := first(c.By.Member, o.sideMember(c.By.Agent), o.lead())
+		if slices.ContainsFunc(letters, func(l letter) bool { return l.From == from && l.Text == in.body() }) {
+			return id
+		}
+	}
+	return ""
 }
 
 // send puts a message into the record that is delivered: where nothing says otherwise, Claude Code brings it to its recipient by itself.
@@ -107,6 +124,7 @@ func (o *Observer) askedToShutDown(member, request, reason string, at stamp) {
 		return // another was asked since
 	}
 	p.Asked.learn(request, at)
+	p.Reason = reason
 	o.emit(&team.ShutdownRequested{Member: member, Request: request, Reason: reason, Deadline: at.At + century})
 }
 

@@ -23,7 +23,18 @@ type person struct {
 	Plan   known[string] `json:"plan"`  // what was said last of its plan
 	Began  stamp         `json:"began"` // when it was said last that it begins a task, by the call
 	Asked  known[string] `json:"asked"` // the request to shut down that it was sent last
-	Detail string        `json:"detail,omitempty"`
+	Reason string        `json:"askedWhy,omitempty"`
+	Turn   stamp         `json:"turn,omitzero"`     // when it was last given a message, which begins a turn of its own
+	Detail string        `json:"detail,omitempty"`  // of its being idle
+	Fault  string        `json:"failure,omitempty"` // why it failed
+}
+
+// end is how the teammate ended; "" while it runs. A message that it was given later has it work again, whichever of the two is read first.
+func (p *person) end() string {
+	if p.Ended.V == shutdown && p.Ended.When.before(p.Turn) {
+		return ""
+	}
+	return p.Ended.V
 }
 
 // about is what a spawn says of a teammate.
@@ -97,6 +108,17 @@ func (r *roster) promptedWith(prompt string) string {
 		}
 	}
 	return found
+}
+
+// answered reports whether an answer to that request was seen.
+func (r *roster) answered(request string) bool {
+	said := r.Said[request]
+	return slices.Contains(said, answer(true)) || slices.Contains(said, answer(false))
+}
+
+// pending reports whether the teammate has been asked to shut down, and has neither answered nor ended since.
+func (r *roster) pending(p *person) bool {
+	return p.Asked.Some && !r.answered(p.Asked.V) && !(p.Ended.Some && p.Asked.When.before(p.Ended.When))
 }
 
 // saidAnew reports whether that is said of the request for the first time, and remembers it.

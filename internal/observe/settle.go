@@ -44,7 +44,7 @@ func (o *Observer) settle(id, actor string, at stamp) {
 	o.emit(said...)
 	for i, name := range people {
 		if members[i].Name != "" {
-			o.settleStatus(o.roster.People[name], members[i])
+			o.settleStatus(o.roster.People[name], members[i], said)
 		}
 	}
 	clear(o.roster.dirty)
@@ -108,25 +108,53 @@ func (o *Observer) settleJoin(name string) team.Member {
 	return have
 }
 
-func (o *Observer) settleStatus(p *person, have team.Member) {
-	runs := have.Status.Running() && have.Status != team.ShuttingDown
+// settleStatus says what became of a member that was as have says before the events that are said now.
+func (o *Observer) settleStatus(p *person, have team.Member, said []team.Event) {
+	end := p.end()
 	switch {
-	case p.Ended.V == shutdown && have.Status.Running():
-		o.emit(&team.MemberStopped{Member: have.Name, Reason: "shut down as asked"})
-	case p.Ended.V == left && have.Status.Running():
-		o.emit(&team.MemberStopped{Member: have.Name, Reason: "it is not on the roster any more"})
-	case p.Ended.V == failed && have.Status.Running():
-		o.emit(&team.MemberFailed{Member: have.Name, Reason: p.Detail})
-	case p.Ended.V != "":
-	case !have.Status.Running():
+	case end != "":
+		if have.Status.Running() {
+			o.emit(ending(p, have.Name, end))
+		}
+		return
+	case have.Status == team.ShuttingDown, have.Status.Running() && agrees(said, have.Name): // and has come back since, which was read first
+		o.emit(ending(p, have.Name, shutdown))
+		have.Status = team.Stopped
+	}
+	if !have.Status.Running() {
 		back := have
-		back.Status, back.Plan = team.Active, team.Plan{Required: p.About.V.Planned}
+		back.Status, back.Plan, back.Shutdown = team.Active, team.Plan{Required: p.About.V.Planned}, team.Shutdown{}
+		if o.roster.pending(p) {
+			back.Shutdown = team.Shutdown{Request: p.Asked.V, Reason: p.Reason, Deadline: p.Asked.When.At + century}
+		}
 		o.emit(&team.MemberReturned{Member: back})
-	case runs && p.Doing.V == idle && have.Status != team.Idle:
+		have.Status = team.Active
+	}
+	switch {
+	case p.Doing.V == idle && have.Status != team.Idle:
 		o.emit(&team.MemberStatusChanged{Member: have.Name, Status: team.Idle, Summary: p.Detail})
-	case runs && p.Doing.V == active && have.Status != team.Active:
+	case p.Doing.V == active && have.Status != team.Active:
 		o.emit(&team.MemberStatusChanged{Member: have.Name, Status: team.Active})
 	}
+}
+
+// ending is the event of a member's end.
+func ending(p *person, name, end string) team.Event {
+	switch end {
+	case failed:
+		return &team.MemberFailed{Member: name, Reason: p.Fault}
+	case left:
+		return &team.MemberStopped{Member: name, Reason: "it is not on the roster any more"}
+	}
+	return &team.MemberStopped{Member: name, Reason: "shut down as asked"}
+}
+
+// agrees reports whether the member is said to agree to shut down.
+func agrees(said []team.Event, name string) bool {
+	return slices.ContainsFunc(said, func(e team.Event) bool {
+		a, ok := e.(*team.ShutdownAnswered)
+		return ok && a.Member == name && a.Approved
+	})
 }
 
 // settleTasks brings the tasks of the state to what the board knows: first those that are new, so that every other can wait for them.

@@ -32,7 +32,7 @@ func (o *Observer) take(name string, src *source, m *message, now team.Time) {
 			o.use(name, src, m, u, by, at, now)
 		}
 	case "user":
-		o.letters(&mailLine{m.UUID, m.Parent == "", m.Text, name, by, at})
+		o.letters(&mailLine{UUID: m.UUID, First: m.Parent == "", Text: m.Text, Source: name, By: by, At: at})
 		for i := range m.Results {
 			o.result(&m.Results[i], at, now)
 		}
@@ -113,6 +113,7 @@ func (o *Observer) doubtful(u use, by speaker) bool {
 
 // answered takes a call and its result.
 func (o *Observer) answered(c *call, r *result) {
+	o.retry = o.retry || slices.ContainsFunc(o.held, func(f fact) bool { return f.Mail != nil && f.Mail.Call == c.ID })
 	o.flagged(func() {
 		if !c.Quiet {
 			o.supplement(c, r)
@@ -238,8 +239,9 @@ func (o *Observer) system(src *source, m *message, by speaker, at stamp) {
 		case "completed", "stopped":
 			p.Ended.learn(shutdown, at)
 		case "failed", "killed", "error":
-			p.Ended.learn(failed, at)
-			p.Detail = m.Task.Summary
+			if p.Ended.learn(failed, at) {
+				p.Fault = m.Task.Summary
+			}
 		}
 		o.settle(o.anID("end"), member, at)
 	}
@@ -253,6 +255,7 @@ type mailLine struct {
 	Source string  `json:"source"`
 	By     speaker `json:"by"` // in whose context it is
 	At     stamp   `json:"at"`
+	Call   string  `json:"call,omitempty"` // the broadcast whose result it waits for
 }
 
 // letters takes what a user's line brings from other members. In a context of which it is not known yet whose it is, it waits for that.
@@ -264,8 +267,9 @@ func (o *Observer) letters(m *mailLine) {
 	if by.Agent != "" && by.Member == "" {
 		by.Member = o.sideMember(by.Agent)
 	}
-	switch {
-	case by.Agent != "" && by.Member == "", by.Member != "" && o.waits(by, at, name):
+	letters := lettersOf(m.Text)
+	switch m.Call = o.sending(letters, at); {
+	case by.Agent != "" && by.Member == "", by.Member != "" && o.waits(by, at, name), m.Call != "":
 		o.hold(fact{Mail: m})
 		return
 	case by.Member == "" && (!o.leads(by.Session, name) || o.precedes(at)), by.Member != "" && !o.joins(by, at, name):
@@ -286,11 +290,11 @@ func (o *Observer) letters(m *mailLine) {
 	to := first(by.Member, o.lead())
 	if p := o.roster.at(by.Member); p != nil { // a turn of its own begins
 		p.Doing.learn(active, at)
-		if p.Ended.V == shutdown && p.Ended.When.before(at) {
-			p.Ended.learn("", at)
+		if p.Turn.before(at) {
+			p.Turn = at
 		}
 	}
-	for i, l := range lettersOf(m.Text) {
+	for i, l := range letters {
 		var n notice
 		switch {
 		case isObject([]byte(l.Text)) && json.Unmarshal([]byte(l.Text), &n) == nil && n.Type != "", o.withTail(l.Text, &n):
@@ -321,8 +325,9 @@ func (o *Observer) notice(n *notice, from, to string, at stamp) {
 	switch n.Type {
 	case "idle_notification":
 		if p := o.roster.People[who]; p != nil {
-			o.roster.at(who).Doing.learn(idle, at)
-			p.Detail = n.Failure
+			if o.roster.at(who).Doing.learn(idle, at) {
+				p.Detail = n.Failure
+			}
 		}
 	case "teammate_terminated":
 		name, _, ok := strings.Cut(n.Message, " has shut down")

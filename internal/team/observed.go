@@ -38,7 +38,7 @@ func (e *MemberReturned) apply(s *State, r *Record) {
 	}
 	m.become(e.Member.Status, r.At)
 	m.Model, m.Role, m.Prompt, m.Color, m.Session = e.Member.Model, e.Member.Role, e.Member.Prompt, e.Member.Color, e.Member.Session
-	m.PermissionMode, m.Plan, m.Summary = e.Member.PermissionMode, e.Member.Plan, ""
+	m.PermissionMode, m.Plan, m.Shutdown, m.Summary = e.Member.PermissionMode, e.Member.Plan, e.Member.Shutdown, ""
 	m.Incarnation++
 }
 

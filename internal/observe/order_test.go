@@ -1,0 +1,256 @@
+package observe
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"cadre/internal/team"
+
+	"pgregory.net/rapid"
+)
+
+// life writes the transcripts of a lead and its teammates, each line with its own time.
+type life struct {
+	now   team.Time
+	n     int
+	files map[string][][]byte // by member
+	all   []filed             // in the order in which they were written
+	gone  map[string]bool     // who has shut down, and was sent nothing since
+	sent  int                 // messages, of which a broadcast is one
+	doing map[string]string   // what each teammate does by now; "" where that is for others to test
+}
+
+// filed is a line with the file in which it stands.
+type filed struct {
+	file string
+	line []byte
+}
+
+const lifeTeam = "session-11112222"
+
+func newLife() *life {
+	return &life{now: epochMillis, files: map[string][][]byte{}, gone: map[string]bool{}, doing: map[string]string{}}
+}
+
+func (l *life) line(who string, v obj) {
+	l.now += 7
+	l.n++
+	v["timestamp"] = time.UnixMilli(int64(l.now)).UTC().Format(time.RFC3339Nano)
+	if v["parentUuid"] == nil {
+		v["parentUuid"] = "line-0"
+	}
+	v["uuid"], v["sessionId"] = fmt.Sprint("line-", l.n), "11112222-3333"
+	if who != leadName {
+		v["sessionId"], v["teamName"], v["agentName"] = "s-"+who, lifeTeam, who
+	}
+	line, _ := json.Marshal(v)
+	l.files[who] = append(l.files[who], line)
+	l.all = append(l.all, filed{who, line})
+}
+
+// call is a tool use; its result stands in the line that the function it returns writes.
+func (l *life) call(who, tool string, input, result obj) (answer func()) {
+	id := fmt.Sprint("toolu_", l.n)
+	l.line(who, obj{"type": "assistant", "message": obj{"id": "msg-" + id, "content": []any{obj{"type": "tool_use", "id": id, "name": tool, "input": input}}}})
+	return func() {
+		l.line(who, obj{"type": "user", "toolUseResult": result, "message": obj{"content": []any{obj{"type": "tool_result", "tool_use_id": id, "content": "done"}}}})
+	}
+}
+
+func (l *life) spawn(name string) {
+	l.call(leadName, "Agent", obj{"name": name, "prompt": "you are " + name, "subagent_type": "worker"},
+		obj{"status": "teammate_spawned", "name": name, "agent_id": name + "@" + lifeTeam, "agent_type": "worker", "team_name": lifeTeam})()
+	l.line(name, obj{"type": "user", "parentUuid": "", "message": obj{"content": letterFrom(leadName, "you are "+name)}})
+}
+
+func letterFrom(who, text string) string {
+	return fmt.Sprintf("<teammate-message teammate_id=%q>\n%s\n</teammate-message>", who, text)
+}
+
+func (l *life) letter(from, to, text string) {
+	l.doing[to] = active
+	l.line(to, obj{"type": "user", "message": obj{"content": letterFrom(from, text)}})
+}
+
+// word is a letter that a program writes.
+func (l *life) word(from, to string, v obj) {
+	v["from"], v["timestamp"] = from, time.UnixMilli(int64(l.now+3)).UTC().Format(time.RFC3339Nano)
+	text, _ := json.Marshal(v)
+	l.letter(from, to, string(text))
+}
+
+func (l *life) message(from, to, text string) {
+	l.sent++
+	delete(l.gone, to)
+	l.call(from, "SendMessage", obj{"to": to, "message": text}, obj{"success": true, "routing": obj{"sender": from, "target": "@" + to, "content": text}})()
+	l.letter(from, to, text)
+}
+
+// idle ends a turn. Not every version says so in the teammate's own transcript too.
+func (l *life) idle(name string, too bool) {
+	if !l.gone[name] {
+		l.doing[name] = idle
+	}
+	if too {
+		l.line(name, obj{"type": "system", "subtype": "turn_duration"})
+	}
+	l.word(name, leadName, obj{"type": "idle_notification"})
+}
+
+// ask asks a teammate to go.
+func (l *life) ask(name string) (request string) {
+	delete(l.gone, name)
+	request = fmt.Sprintf("shutdown-%d@%s", l.now, name)
+	l.call(leadName, "SendMessage", obj{"to": name, "message": obj{"type": "shutdown_request", "reason": "enough"}}, obj{"success": true, "request_id": request, "target": name})()
+	l.word(leadName, name, obj{"type": "shutdown_request", "requestId": request, "reason": "enough"})
+	return request
+}
+
+// shutdown asks a teammate to go, and has it answer.
+func (l *life) shutdown(name string, goes bool) {
+	request := l.ask(name)
+	l.call(name, "SendMessage", obj{"to": leadName, "message": obj{"type": "shutdown_response", "request_id": request, "approve": goes, "reason": "well"}}, obj{"success": true})()
+	if !goes {
+		l.word(name, leadName, obj{"type": "shutdown_rejected", "requestId": request, "reason": "well"})
+		return
+	}
+	l.gone[name], l.doing[name] = true, shutdown
+	l.word(name, leadName, obj{"type": "shutdown_approved", "requestId": request})
+	l.word("system", leadName, obj{"type": "teammate_terminated", "message": name + " has shut down."})
+}
+
+func (l *life) update(who, task, status string) {
+	l.doing[who] = "" // it is idle when it completes one and begins no other
+	l.call(who, "TaskUpdate", obj{"taskId": task, "status": status, "owner": who}, obj{"success": true, "taskId": task})()
+}
+
+// broadcast has everybody who is there get the same words; the first gets them before the sender has its result.
+func (l *life) broadcast(from, text string, to ...string) {
+	if to = slices.DeleteFunc(slices.Clone(to), func(name string) bool { return l.gone[name] }); len(to) == 0 {
+		return
+	}
+	l.sent++
+	answer := l.call(from, "SendMessage", obj{"to": "*", "message": text}, obj{"success": true, "recipients": to, "routing": obj{"sender": from}})
+	for i, name := range to {
+		if l.letter(from, name, text); i == 0 {
+			answer()
+		}
+	}
+}
+
+// read has an observer read the lines of the files in the order in which next names the files.
+func (l *life) read(next func(left []string) string) *watching {
+	w, at := watch(), map[string]int{}
+	left := sortedKeys(l.files)
+	for len(left) > 0 {
+		name := next(left)
+		w.see(name, l.files[name][at[name]])
+		if at[name]++; at[name] == len(l.files[name]) {
+			left = slices.DeleteFunc(left, func(s string) bool { return s == name })
+		}
+	}
+	return w
+}
+
+// orders are 30 ways to read some files: each whole, in every order up to 15, and by turns.
+func orders(files []string) (all []func(left []string) string) {
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		order := slices.Clone(files)
+		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		all = append(all, func(left []string) string {
+			if seed%2 == 0 {
+				for _, name := range order {
+					if slices.Contains(left, name) {
+						return name
+					}
+				}
+			}
+			return left[random.IntN(len(left))]
+		})
+	}
+	return all
+}
+
+// TestAnyOrderOfFiles: what a team's transcripts say of it in the end does not depend on which is read first. It has teammates who come back after they shut down, who reject to
+// go, and whose every line has a time.
+func TestAnyOrderOfFiles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := newLife()
+		names := []string{"alice", "bob"}
+		for _, name := range names {
+			l.spawn(name)
+		}
+		tasks := 0
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			name := rapid.SampledFrom(names).Draw(t, "who")
+			switch rapid.IntRange(0, 8).Draw(t, "what") {
+			case 0:
+				l.message(leadName, name, fmt.Sprint("message ", l.n))
+			case 1:
+				l.idle(name, rapid.Bool().Draw(t, "too"))
+			case 2:
+				l.shutdown(name, true)
+			case 3:
+				l.shutdown(name, false)
+			case 4:
+				l.message(name, leadName, fmt.Sprint("answer ", l.n))
+			case 5:
+				l.broadcast(leadName, fmt.Sprint("all ", l.n), names...)
+			case 6:
+				l.ask(name)
+			case 7:
+				tasks++
+				id := fmt.Sprint(tasks)
+				l.call(leadName, "TaskCreate", obj{"subject": "task " + id}, obj{"task": obj{"id": id, "subject": "task " + id}})()
+				l.update(name, id, "in_progress")
+			case 8:
+				if tasks > 0 {
+					l.update(name, fmt.Sprint(tasks), "completed")
+				}
+			}
+		}
+		l.holds(t)
+	})
+}
+
+// TestBackFromItsEnd: a teammate that has shut down gets a message, works and is idle, and only its lead's transcript says that it is.
+func TestBackFromItsEnd(t *testing.T) {
+	l := newLife()
+	l.spawn("alice")
+	l.shutdown("alice", true)
+	l.message(leadName, "alice", "one more thing")
+	l.idle("alice", false)
+	l.holds(t)
+	l.ask("alice")
+	l.holds(t)
+	l.shutdown("alice", true)
+	l.holds(t)
+}
+
+// holds holds what is observed of the transcripts, as they were written and in any order, against what happened.
+func (l *life) holds(t rapid.TB) {
+	t.Helper()
+	written := watch()
+	for _, one := range l.all {
+		written.see(one.file, one.line)
+	}
+	want := written.view()
+	for _, m := range written.State().Members {
+		if is := l.doing[m.Name]; is != "" && is != m.Status {
+			t.Fatalf("%s is %s, and observed is\n%s", m.Name, is, want)
+		}
+	}
+	if written.notices != l.sent {
+		t.Fatalf("%d messages are told, and %d were sent", written.notices, l.sent)
+	}
+	for i, order := range orders(sortedKeys(l.files)) {
+		if got := l.read(order).view(); got != want {
+			t.Fatalf("in order %d observed is\n%s\nas it was written it is\n%s", i, got, want)
+		}
+	}
+}
