@@ -7,62 +7,76 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"cadre/internal/durable"
 	"cadre/internal/regularfile"
+	"cadre/internal/sanitize"
 	"cadre/internal/team"
 )
 
-// absentFile is in the team's folder, and not in the scratch of an attempt: the next attempt reads it.
+// absentFile is in the team's folder, and not in the scratch of an attempt: later attempts read it.
 const absentFile = "missing.json"
 
-// absent are files that an attempt had staged in a tree, and that could not be put back when it ended.
-// The next attempt would take them for removed by the team, and commit without them.
+// absent is a file that an attempt had staged in a tree, and that could not be put back when that ended. A later
+// attempt would take it for removed by the team, and commit without it.
 type absent struct {
-	Attempt int64    `json:"attempt"`
-	Tree    string   `json:"tree"`
-	Files   []string `json:"files"`
+	Tree string `json:"tree"`
+	Path string `json:"path"`
 }
 
-func (w *work) noteMissing(a absent) error {
-	data, err := json.Marshal(a)
+// absents reads which files are missing still.
+func (w *work) absents() (missing []absent, err error) {
+	data, err := regularfile.Read(filepath.Join(w.Dir, absentFile), 1<<30)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &missing); err != nil {
+		return nil, fmt.Errorf("%s says which files checks removed, and cannot be read: %w. Look whether all is there, and remove it",
+			filepath.Join(w.Dir, absentFile), err)
+	}
+	return slices.DeleteFunc(missing, func(a absent) bool { return !filepath.IsLocal(a.Path) || w.repo.isFile(a.Path) }), nil
+}
+
+// noteMissing notes files of the tree beside those that are missing since an attempt before.
+func (w *work) noteMissing(tree string, paths []string) error {
+	missing, err := w.absents()
+	if err != nil {
+		return err
+	}
+	missing = slices.DeleteFunc(missing, func(a absent) bool { return slices.Contains(paths, a.Path) })
+	for _, path := range paths {
+		missing = append(missing, absent{tree, path})
+	}
+	data, err := json.Marshal(missing)
 	if err != nil {
 		return err
 	}
 	return durable.Write(filepath.Join(w.Dir, absentFile), data)
 }
 
-// whole refuses to begin an attempt while a file that the one before had staged is missing. Somebody
-// who names what is to be committed, or commits nothing, needs no file besides.
+// whole refuses to begin an attempt while a file that one before had staged is missing. Somebody who
+// names what is to be committed, or commits nothing, needs no file besides.
 func (w *work) whole(c team.Consolidation) error {
 	if w.repo.top == "" || c.NoCommit || len(c.Only) > 0 {
 		return nil
 	}
-	data, err := regularfile.Read(filepath.Join(w.Dir, absentFile), 1<<30)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	missing, err := w.absents()
+	if err != nil || len(missing) == 0 {
 		return err
 	}
-	var a absent
-	if before := w.state(); json.Unmarshal(data, &a) != nil || before.Step != team.Abandoned || before.Attempt != a.Attempt {
-		return nil
+	var paths []string
+	for _, a := range missing {
+		paths = append(paths, a.Path)
 	}
-	var missing []string
-	for _, path := range a.Files {
-		if filepath.IsLocal(path) && !w.repo.isFile(path) {
-			missing = append(missing, path)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return notReady("%s was staged by the consolidation before, is missing since its checks ran, and would not be committed. To see it: %s. Put it back, or name what is to be committed without it: cadre consolidate %s --only PATH",
-		names(missing), w.repo.showing(a.Tree, missing[0]), w.Desk.Team().Name)
+	return notReady("%s was staged by a consolidation before, is missing since its checks ran, and would not be committed. To see it: %s. Put it back, or name what is to be committed without it: cadre consolidate %s --only PATH",
+		names(paths), w.repo.showing(missing[0].Tree, missing[0].Path), w.Desk.Team().Name)
 }
 
-// forgetMissing is for an attempt that has begun without the files.
+// forgetMissing is for a team that was consolidated without the files.
 func (w *work) forgetMissing() error {
 	if err := os.Remove(filepath.Join(w.Dir, absentFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -72,5 +86,5 @@ func (w *work) forgetMissing() error {
 
 // showing is the command that prints a file of the tree.
 func (r *repository) showing(tree, path string) string {
-	return fmt.Sprintf("git -C %s show %.12s:%s", r.top, tree, path)
+	return fmt.Sprintf("git -C %s show %s", sanitize.Quote(r.top), sanitize.Quote(fmt.Sprintf("%.12s:%s", tree, path)))
 }

@@ -331,13 +331,10 @@ func (w *work) begin(ctx context.Context) error {
 	if err == nil && commits {
 		_, err = w.ours(ctx, c)
 	}
-	if err == nil {
-		err = w.do(ctx, &team.Consolidate{Message: w.Message, Include: w.Include, Only: w.Only, NoCommit: w.NoCommit, Clean: w.Clean, Changes: w.Changes, Without: w.Without})
-	}
 	if err != nil {
 		return err
 	}
-	return w.forgetMissing()
+	return w.do(ctx, &team.Consolidate{Message: w.Message, Include: w.Include, Only: w.Only, NoCommit: w.NoCommit, Clean: w.Clean, Changes: w.Changes, Without: w.Without})
 }
 
 // merge has what members did in worktrees of their own on their branches.
@@ -487,6 +484,9 @@ func (w *work) tell(ctx context.Context, c team.Consolidation) {
 func (w *work) seal(ctx context.Context) (*Record, error) {
 	if err := worktree.Hide(ctx, w.procs, w.Desk.Team().Dir, coord.MergedDir(w.Dir)); err != nil { // nobody needs it any more
 		w.Log("the merged worktree stays where it is: " + err.Error())
+	}
+	if err := w.forgetMissing(); err != nil {
+		return nil, err
 	}
 	w.save(ctx) // whoever is killed here has the end of the team in a checkpoint
 	r, err := seal(ctx, w.Desk, w.Dir)

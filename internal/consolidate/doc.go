@@ -31,7 +31,7 @@
 //   - As long as HEAD does not name the commit, giving the attempt up leaves HEAD, index and work tree as they were before it. Of each file that comes from a branch the
 //     work tree has at every moment what was there before, or what is to be there; what somebody has changed since is left alone, and named.
 //   - A staged file that is missing when an attempt is given up is put back, so that no later attempt commits
-//     without it. Where something else is in its place it is named, and the next attempt refuses to begin while
-//     it is missing. A file that a check changed stays as it is: nobody can tell that from an edit.
+//     without it. Where something else is in its place it is named, and every later attempt refuses to begin
+//     while it is missing. A file that a check changed stays as it is: nobody can tell that from an edit.
 //   - One process at a time consolidates a team.
 package consolidate

@@ -210,7 +210,7 @@ func (w *work) restore(ctx context.Context, c team.Consolidation) error {
 		}
 	}
 	if len(blocked) > 0 {
-		if err := w.noteMissing(absent{c.Attempt, tree, pathsOf(blocked)}); err != nil {
+		if err := w.noteMissing(tree, pathsOf(blocked)); err != nil {
 			return err
 		}
 		w.Log(fmt.Sprintf("missing since it was staged, and not put back, because something else is in its place: %s; to see it: %s", names(pathsOf(blocked)), w.repo.showing(tree, blocked[0].Path)))

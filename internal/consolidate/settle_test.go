@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -424,6 +425,27 @@ func TestBlockedPutBack(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(l.folder, absentFile)); err == nil {
 		t.Error("the note of what is missing is still there")
 	}
+}
+
+// An attempt that names other files, and is given up too, forgets nothing of what is missing.
+func TestMissingIsRemembered(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.write(".git/info/exclude", "ran\npass\n")
+	l.found(team.Check{Name: "clean up", Command: "test -e ran || { touch ran; rm s/two.txt; mkdir s/two.txt; }; test -e pass"})
+	l.write("n/one.txt", "the team's\n")
+	l.write("s/two.txt", "bob's\n")
+	l.refused("clean up")
+	l.refused("s/two.txt was staged")
+	o := l.options()
+	o.Only = []string{"n/one.txt"}
+	if _, err := Run(l.ctx, o); !errors.Is(err, ErrCheck) {
+		t.Fatalf("with other files: %v", err)
+	}
+	l.write("pass", "")
+	l.refused("s/two.txt was staged")
+	l.remove("s/two.txt")
+	l.refused("s/two.txt was staged")
 }
 
 // A file of a member's at the report's path is in the way of nobody's but cadre's own, and the lead is told so.
