@@ -66,6 +66,9 @@ func (b *SpawnMember) decide(d *decision) error {
 	if b.Agent == External {
 		status = Active
 	}
+	if owner, t := d.awaitedAs(b.Name); owner != "" {
+		return refuse(Taken, "task %s waits for a member named %s, and %s differs from that only in case; spawn %s, or give the task to somebody else first", t, owner, b.Name, owner)
+	}
 	m := Member{Name: b.Name, Agent: b.Agent, Model: b.Model, Program: b.Program, Args: b.Args, Env: b.Env, Role: b.Role, Prompt: b.Prompt,
 		Isolation: b.Isolation, Session: b.Resume, Status: status, Incarnation: 1,
 		PermissionMode: mode, Plan: Plan{Required: b.PlanApproval}}
@@ -93,6 +96,18 @@ func (d *decision) waitingFor(m *Member) (waiting []*Task, err error) {
 		}
 	}
 	return waiting, nil
+}
+
+// awaitedAs returns the name that differs from this one only in case, and for whose member a task waits that is not
+// on the team yet, with the task; "" for none.
+func (d *decision) awaitedAs(name string) (owner, task string) {
+	for i := range d.tasks {
+		t := &d.tasks[i]
+		if t.Owner != name && t.Status == Pending && strings.EqualFold(t.Owner, name) && d.awaits(t) {
+			return t.Owner, t.ID
+		}
+	}
+	return "", ""
 }
 
 // sameName returns the member's name that is the same but for case: files are named after members, and some disks do not

@@ -56,6 +56,9 @@ func (d *decision) heir(name string) (*Member, error) {
 		if err := CheckNewMember(name, d.team.Lead); err != nil {
 			return nil, err
 		}
+		if owner, t := d.awaitedAs(name); owner != "" {
+			return nil, refuse(Taken, "task %s waits for a member named %s, and %s differs from that only in case; write %s", t, owner, name, owner)
+		}
 		return nil, nil
 	}
 	return d.running(name)
