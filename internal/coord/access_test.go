@@ -2,6 +2,8 @@ package coord_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,9 +27,10 @@ func TestModeThatTakesANewSession(t *testing.T) {
 			if a := ann.allowed(t); a.Mode != "bypassPermissions" {
 				t.Errorf("it was told of %+v", a)
 			}
-			for range 3 { // each makes the host look again
-				s.do(team.User, &team.SendMessage{To: "ann", Body: "carry on"})
-				ann.given(t)
+			for i := range 3 { // each makes the host look again
+				words := fmt.Sprint("carry on ", i)
+				s.do(team.User, &team.SendMessage{To: "ann", Body: words})
+				ann.told(t, words)
 			}
 			select {
 			case a := <-ann.may:
@@ -54,6 +57,43 @@ func TestModeThatTakesANewSession(t *testing.T) {
 	}
 }
 
+// Where the turn ends because the model cannot be reached, the new session is the one that tries again.
+func TestModeAfterAFailedTurn(t *testing.T) {
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.CreateTask{Subject: "Look"})
+	sessions := modelled(s)
+	ann := next(t, sessions)
+	ann.refuses = agent.ErrNewSession
+	ann.begun <- agent.Started{Session: "s-1"}
+	ann.given(t)
+	ann.updates <- agent.TurnStarted{}
+	s.do(team.User, &team.SetMode{Member: "ann", Mode: "bypassPermissions"})
+	ann.allowed(t)
+	ann.told(t, "Your permission mode is now bypassPermissions")
+	ann.updates <- agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemModel, Text: "overloaded"}}
+	again := next(t, sessions)
+	for r, err := range s.Watch(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is[*team.MemberDetached](r) {
+			t.Error("its session was ended before it was recorded what came of its turn")
+		}
+		if is[*team.MemberTroubled](r) {
+			break
+		}
+	}
+	if again.Resume != "s-1" || again.Access.Mode != "bypassPermissions" {
+		t.Errorf("the new session resumes %q in mode %s", again.Resume, again.Access.Mode)
+	}
+	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
+	if p := again.turn(t, "Looked.", func() {
+		again.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"nothing there"}`)
+	}); !strings.Contains(p.Text, "Look") {
+		t.Errorf("it was told %q", p.Text)
+	}
+	s.until("the task is done", func(st *team.State) bool { return st.Count(team.Completed) == 1 })
+}
+
 // A session that rests is replaced at once, and one whose mode is changed back before its turn has ended is not.
 func TestModeChangedBack(t *testing.T) {
 	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."})
@@ -67,7 +107,7 @@ func TestModeChangedBack(t *testing.T) {
 	ann.allowed(t)
 	s.do(team.User, &team.SetMode{Member: "ann", Mode: "default"})
 	s.do(team.User, &team.SendMessage{To: "ann", Body: "carry on"})
-	ann.given(t) // given behind the change of the mode
+	ann.told(t, "carry on") // given behind the change of the mode
 	ann.updates <- agent.TurnEnded{Text: "Yes."}
 	s.untilStatus("ann", team.Idle)
 	if m := s.member("ann"); m.Incarnation != 1 {
@@ -79,4 +119,9 @@ func TestModeChangedBack(t *testing.T) {
 		t.Errorf("the new session resumes %q in mode %s", again.Resume, again.Access.Mode)
 	}
 	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
+}
+
+// is reports whether the record has an event of that kind.
+func is[E team.Event](r *team.Record) bool {
+	return slices.ContainsFunc(r.Events, func(e team.Event) bool { _, ok := e.(E); return ok })
 }

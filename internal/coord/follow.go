@@ -23,6 +23,7 @@ type turn struct {
 	nudged   map[string]bool // claims that it was reminded of
 	working  bool            // the session was told of a task, and no turn ended since
 	ended    bool            // no turn runs, and nothing was given since that begins one
+	closes   bool            // what came of the turn that ended is being recorded
 	knows    map[string]bool // claims that it was told of, or that were there when a turn ended
 	retries  bool            // its agent tries to reach its model again
 	asked    bool            // the lead was asked for its report
@@ -188,17 +189,28 @@ func (s *seat) report(body team.Body) error {
 	return err
 }
 
-// endTurn records what came of a turn.
+// endTurn records what came of a turn. Where a new session is to continue for this one, it does so after that.
 func (s *seat) endTurn(u agent.TurnEnded) {
+	full := false
 	defer func() {
-		seq := s.host.Desk.Seq()
-		s.update(func(t *turn) { t.since, t.retries, t.task = seq, false, "" })
+		seq, renew := s.host.Desk.Seq(), ""
+		s.update(func(t *turn) {
+			t.since, t.retries, t.task, t.closes = seq, false, "", false
+			if t.ended {
+				renew = t.renew
+			}
+		})
+		if renew != "" && !full {
+			s.stop(stopDetach, renew, s.host.StopGrace)
+		}
 	}()
 	shows, good := false, u.Problem == nil && !u.Interrupted
 	if s.told { // it is reminded of these below
 		s.know(s.held()...)
 	}
-	s.update(func(t *turn) { t.working, shows, t.ended = false, t.shows, !u.GoesOn }) // before anybody hears that it is idle
+	s.update(func(t *turn) { // before anybody hears that it is idle
+		t.working, shows, t.ended, t.closes = false, t.shows, !u.GoesOn, true
+	})
 	s.post.settle(!good && !shows)
 	if good && !shows {
 		s.arrived(s.post.arrived(byTool)) // the agent went on after the result that had them
@@ -218,8 +230,7 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 	if u.GoesOn {
 		return
 	}
-	var full bool
-	var renew string
+	renews := false
 	s.host.Desk.View(func(st *team.State) {
 		m, _ := st.Member(s.member)
 		at := st.Team().HandoverAt
@@ -230,14 +241,14 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 	})
 	text := strings.TrimSpace(u.Text)
 	s.update(func(t *turn) {
-		if renew = t.renew; text != "" {
+		if renews = t.renew != ""; text != "" {
 			t.last = u.Text
 		}
 		if !u.Interrupted {
 			t.mail = nil
 		}
 	})
-	replaced := full || renew != "" // what it still holds the next session continues with
+	replaced := full || renews // what it still holds the next session continues with
 	if !replaced && !u.Interrupted && s.nudge(text) {
 		return
 	}
@@ -253,11 +264,9 @@ func (s *seat) endTurn(u agent.TurnEnded) {
 	}
 	s.update(func(t *turn) { t.pending = "" })
 	s.record(&team.ReportStatus{Member: s.member, Status: team.Idle, Report: clip(report)})
-	if renew != "" && !full {
-		s.stop(stopDetach, renew, s.host.StopGrace)
-		return
+	if !renews {
+		s.remind()
 	}
-	s.remind()
 	if full {
 		s.record(&team.HandOver{Member: s.member, Reason: "its context is nearly full"})
 	}

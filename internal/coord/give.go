@@ -108,7 +108,7 @@ func (s *seat) renewFor(mode string, err error) {
 	if !errors.Is(err, agent.ErrNewSession) {
 		why = fmt.Sprintf("its permission mode could not be changed to %s: %v", mode, err)
 	}
-	s.update(func(t *turn) { t.renew, rests = why, t.ended })
+	s.update(func(t *turn) { t.renew, rests = why, t.ended && !t.closes })
 	when := "when its turn has ended"
 	if rests {
 		when = "now"

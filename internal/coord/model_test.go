@@ -50,6 +50,13 @@ func (s *session) given(t *testing.T) agent.Prompt {
 	return p
 }
 
+// told takes prompts until one has these words.
+func (s *session) told(t *testing.T, words string) {
+	t.Helper()
+	for !strings.Contains(s.given(t).Text, words) {
+	}
+}
+
 func (s *session) peek(t *testing.T) agent.Prompt {
 	t.Helper()
 	select {
