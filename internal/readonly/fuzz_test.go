@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +26,8 @@ var vocabulary = []string{"ls", "cat", "head", "tail", "wc", "grep", "rg", "find
 	"--compress-program=canary", "--files0-from=sub/list", "--in-place", "--file=../outside/hidden.txt", "--no-index", "--ext-diff", "--textconv", "--contents", "--stat", "--oneline", "--cached",
 	"--list", "--all", "--format=%h", "--exec-path=.", "--git-dir=../outside", "-c core.fsmonitor=canary", "-c core.pager=canary", "status", "log", "show", "diff", "branch", "rev-parse", "ls-files", "blame",
 	"commit", "add", "HEAD", "HEAD:a.txt", "main", "-t", "-k", "-k1", "-t:", "-D", "-b", "--recursive", "--dereference", "--exclude=x", "--include=*.txt", "-A1", "../project/a.txt", "sub/../a.txt",
-	"sub/up/hidden.txt", "inner/../../outside/hidden.txt", "folder/..", "sub/list", "=ls", "{a.txt,link}", "[a-z]*", "?.txt", "-P", "-I"}
+	"sub/up/hidden.txt", "inner/../../outside/hidden.txt", "folder/..", "sub/list", "=ls", "{a.txt,link}", "[a-z]*", "?.txt", "-P", "-I",
+	"cd ./globs", "globs/*", "??", "l^x", "HEAD^", "P", "'1e canary'", "'e canary'", "'é'", "-Lo", "--all", "--format=%-G?", "--format='% GK'", "--pretty=%+GG", "-e p", "-e 'w out'", "--expression=p", "LIN*"}
 
 // FuzzWords makes commands of words: each byte is one, with a space before it unless it is odd in the upper half.
 func FuzzWords(f *testing.F) {
@@ -41,7 +43,7 @@ func FuzzWords(f *testing.F) {
 	}
 	for _, words := range []string{"ls -l sub", "cat a.txt | head -n 1", "find . -name '*.txt' -print", "sed -n '1,2p' a.txt", "grep -rn one .", "rg one sub", "git log --oneline && git status", "git diff HEAD",
 		"sort a.txt | uniq -c", "cd ./sub ; cat c.txt", "ls * 2>/dev/null", "stat a.txt", "tree sub", "wc -l *.go", "git show HEAD:a.txt", "cat a.txt a.txt", "find sub -name '*.txt' -delete", "sort -o out a.txt",
-		"git branch --list main", "git blame a.txt", "tail -n1 sub/c.txt || cut -d x a.txt"} {
+		"git branch --list main", "git blame a.txt", "ls sub -a", "grep -n one *", "git log HEAD^", "cd ./globs ; cat *", "sed -n p a.txt -e p", "uniq a.txt -c", "tail -n1 sub/c.txt || cut -d x a.txt"} {
 		f.Add(index(words))
 	}
 	s := newSandbox(f)
@@ -74,9 +76,12 @@ type sandbox struct {
 	scope  Scope
 	base   string
 	wrap   []string // bubblewrap, where it works; else what is written elsewhere is not seen
-	shells []string
+	shells [][]string
 	ran    int
 }
+
+// environments are what a shell may be told, and a user's environment may say. An accepted command runs in each shell with one of them.
+var environments = [][]string{nil, {"POSIXLY_CORRECT=1"}, {"LC_ALL=C.UTF-8"}, {"LC_ALL=", "BASHOPTS=nocaseglob:dotglob:extglob:globstar"}, {"BASHOPTS=nullglob", "_POSIX2_VERSION=199209"}}
 
 // newSandbox makes a world in which the programs of the table and one that must never run are the only ones.
 func newSandbox(f *testing.F) *sandbox {
@@ -84,7 +89,14 @@ func newSandbox(f *testing.F) *sandbox {
 	s.base = filepath.Dir(s.project)
 	bin := filepath.Join(s.base, "bin")
 	s.write(f, s.outside, map[string]string{"list": secret})
-	s.write(f, s.project, map[string]string{"sub/list": "../outside/hidden.txt\x00"})
+	s.write(f, s.project, map[string]string{"sub/list": "../outside/hidden.txt\x00", "globs/P": "", "globs/e canary": "", "globs/content": ""})
+	for _, name := range []string{"D", "é"} {
+		if err := os.Symlink("../../outside/hidden.txt", filepath.Join(s.project, "globs", name)); err != nil {
+			f.Fatal(err)
+		}
+	}
+	s.write(f, s.home, map[string]string{".gitconfig": "[user]\n\tname = t\n\temail = t@t\n[gpg]\n\tprogram = canary\n"})
+	signed(f, s.world, filepath.Join(s.base, "sign", "x"))
 	s.write(f, bin, map[string]string{"canary": "#!/bin/sh\necho > " + filepath.Join(s.outside, "ran") + "\n"})
 	for name := range programs {
 		if path, err := exec.LookPath(name); err == nil {
@@ -96,9 +108,9 @@ func newSandbox(f *testing.F) *sandbox {
 			}
 		}
 	}
-	for _, name := range []string{"bash", "dash", "zsh", "sh"} {
-		if path, err := exec.LookPath(name); err == nil {
-			s.shells = append(s.shells, path)
+	for _, shell := range [][]string{{"bash"}, {"dash"}, {"zsh"}, {"zsh", "-o", "extendedglob", "-o", "braceccl", "-o", "nullglob"}, {"sh"}} {
+		if path, err := exec.LookPath(shell[0]); err == nil {
+			s.shells = append(s.shells, append([]string{path}, shell[1:]...))
 		}
 	}
 	s.env = append(s.env, "PATH="+bin, "PAGER=cat")
@@ -117,20 +129,24 @@ func newSandbox(f *testing.F) *sandbox {
 func (s *sandbox) try(t *testing.T, command string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.scope.Command(command); !ok {
-		return
-	}
-	for _, shell := range s.shells {
+	for i, shell := range s.shells {
+		env := append(slices.Clip(s.env), environments[(len(command)+i)%len(environments)]...)
+		s.scope.Env = env
+		if _, ok := s.scope.Command(command); !ok {
+			continue
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		args := append(append([]string{}, s.wrap...), shell, "-c", command)
+		args := slices.Concat(s.wrap, shell, []string{"-c", command})
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-		cmd.Dir, cmd.Env = s.project, s.env
+		cmd.Dir, cmd.Env = s.project, env
+		forget := s.index(t)
 		unchanged := foldertest.Keep(t, s.base)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
 		cmd.Run() // whether it succeeds is all the same
 		s.ran++
+		forget()
 		if ctx.Err() != nil && t.Context().Err() == nil {
 			t.Errorf("%s: %q does not end", shell, command)
 		}
@@ -138,5 +154,38 @@ func (s *sandbox) try(t *testing.T, command string) {
 			t.Errorf("%s: %q saw or tried what is outside:\n%s", shell, command, text)
 		}
 		unchanged(fmt.Sprintf("%s: %q", shell, command))
+	}
+}
+
+// index keeps the index of the repository, which git may refresh, and returns what puts it back.
+func (s *sandbox) index(t *testing.T) (restore func()) {
+	t.Helper()
+	git := filepath.Join(s.project, ".git")
+	file := filepath.Join(git, "index")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var times [2]time.Time
+	for i, path := range []string{file, git} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times[i] = info.ModTime()
+	}
+	return func() {
+		now, err := os.ReadFile(file)
+		if err == nil && !bytes.Equal(now, data) {
+			err = os.WriteFile(file, data, 0o600)
+		}
+		for i, path := range []string{file, git} {
+			if err == nil {
+				err = os.Chtimes(path, times[i], times[i])
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

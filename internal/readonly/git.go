@@ -67,16 +67,17 @@ var gitDiffs = []string{"--patch", "--no-patch", "--unified=", "--raw", "--patch
 	"--no-prefix", "--default-prefix", "--line-prefix=", "--ita-invisible-in-index"}
 
 // git looks at the words of git.
-func git(l *looker, words []string) bool {
+func git(l *looker, args []arg) bool {
+	words := args
 	defer func(dirs []string) { l.dirs = dirs }(l.dirs)
 	paged := true
-	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
-		switch words[0] {
+	for len(words) > 0 && strings.HasPrefix(words[0].text, "-") {
+		switch words[0].text {
 		case "--no-pager", "-P":
 			paged = false
 		case "--no-optional-locks", "--literal-pathspecs":
 		case "-C":
-			if len(words) < 2 || !l.into(words[1]) {
+			if len(words) < 2 || words[1].globbed || !l.into(words[1].text) {
 				return false
 			}
 			words = words[1:]
@@ -91,7 +92,7 @@ func git(l *looker, words []string) bool {
 	if l.env["GIT_PAGER"] != "" { // it stands above the configuration
 		paged = false
 	}
-	name := words[0]
+	name := words[0].text
 	c, known := gitCommands[name]
 	if !known || !gitSurroundings(l.env) {
 		return false
@@ -144,21 +145,23 @@ func (l *looker) into(word string) bool {
 }
 
 // sort tells options, which are returned without their values, from operands. It is not ok where an option is not known.
-func (c *gitCommand) sort(words []string) (operands, options []string, ok bool) {
+func (c *gitCommand) sort(words []arg) (operands, options []string, ok bool) {
 	flags, joined, long := c.flags, c.joined, c.long
 	if c.diffs {
 		flags, joined, long = flags+gitDiffFlags, joined+gitDiffJoined, append(slices.Clip(long), gitDiffs...)
 	}
 	for i := 0; i < len(words); i++ {
-		w := words[i]
+		w := words[i].text
 		switch {
 		case w == "--":
 			if c.lists != nil {
 				return nil, nil, false
 			}
-			return append(operands, words[i+1:]...), options, true
+			return append(operands, texts(words[i+1:])...), options, true
 		case len(w) < 2 || w[0] != '-':
 			operands = append(operands, w)
+		case words[i].globbed:
+			return nil, nil, false
 		case strings.HasPrefix(w, "--"):
 			name, text, has := strings.Cut(w, "=")
 			switch {
@@ -167,7 +170,7 @@ func (c *gitCommand) sort(words []string) (operands, options []string, ok bool) 
 			case has && (slices.Contains(long, name+"=") || slices.Contains(long, name+"[=]")):
 			case !has && (slices.Contains(long, name) || slices.Contains(long, name+"[=]")):
 			case !has && slices.Contains(long, name+"=") && i+1 < len(words):
-				if i++; strings.Contains(words[i], "%G") || strings.Contains(words[i], "signature") {
+				if i++; words[i].globbed || strings.Contains(words[i].text, "%G") || strings.Contains(words[i].text, "signature") {
 					return nil, nil, false
 				}
 			default:
@@ -180,13 +183,13 @@ func (c *gitCommand) sort(words []string) (operands, options []string, ok bool) 
 			switch {
 			case strings.Contains(joined, letter): // without a value, the next word is an operand, or it is the value
 				if w == "-S" || w == "-G" || w == "-n" {
-					if i++; i == len(words) {
+					if i++; i == len(words) || words[i].globbed {
 						return nil, nil, false
 					}
 				}
 			case strings.Contains(c.values, letter):
 				if len(w) == 2 {
-					if i++; i == len(words) {
+					if i++; i == len(words) || words[i].globbed {
 						return nil, nil, false
 					}
 				}

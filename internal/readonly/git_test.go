@@ -16,7 +16,7 @@ func TestRepositoriesThatRunPrograms(t *testing.T) {
 		name, command string
 		config        string // of the repository; RUN stands for a program that leaves a file, and prints what it is given
 		files         map[string]string
-		prepare       func(t *testing.T, w *world, run string)
+		prepare       func(t testing.TB, w *world, run string)
 		terminal      bool // it runs at a terminal alone, which is not tried
 	}{
 		{name: "fsmonitor", command: "git status", config: "[core]\n\tfsmonitor = RUN\n"},
@@ -42,7 +42,7 @@ func TestRepositoriesThatRunPrograms(t *testing.T) {
 		{name: "a promise of objects", command: "git log -p", config: "[remote \"origin\"]\n\turl = ext::RUN\n\tpromisor = true\n[protocol]\n\tallow = always\n[extensions]\n\tpartialClone = origin\n", prepare: promised},
 		{name: "a submodule's", command: "git status", prepare: submodule},
 		{name: "a submodule's, of diff", command: "git diff", prepare: submodule},
-		{name: "a bare repository among the files", command: "git -C bare/inner status", terminal: true, prepare: func(t *testing.T, w *world, run string) {
+		{name: "a bare repository among the files", command: "git -C bare/inner status", terminal: true, prepare: func(t testing.TB, w *world, run string) {
 			w.git(t, "init", "-q", "--bare", "bare")
 			w.write(t, w.project, map[string]string{"bare/inner/x": ""})
 		}},
@@ -101,13 +101,13 @@ func TestRepositoriesThatRunPrograms(t *testing.T) {
 }
 
 // signed makes a commit with a signature.
-func signed(t *testing.T, w *world, run string) {
+func signed(t testing.TB, w *world, run string) {
 	w.write(t, filepath.Dir(run), map[string]string{"sign": "#!/bin/sh\ncat > /dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\nx\\n-----END PGP SIGNATURE-----\\n'\n"})
 	w.git(t, "-c", "gpg.program="+filepath.Join(filepath.Dir(run), "sign"), "commit", "-q", "-S", "--allow-empty", "-m", "signed")
 }
 
 // promised takes an object away that a remote has promised.
-func promised(t *testing.T, w *world, _ string) {
+func promised(t testing.TB, w *world, _ string) {
 	objects, err := filepath.Glob(filepath.Join(w.project, ".git", "objects", "??", "*"))
 	if err != nil || len(objects) == 0 {
 		t.Fatal(objects, err)
@@ -123,7 +123,7 @@ func promised(t *testing.T, w *world, _ string) {
 }
 
 // submodule makes one whose own configuration runs a program.
-func submodule(t *testing.T, w *world, run string) {
+func submodule(t testing.TB, w *world, run string) {
 	w.git(t, "init", "-q", "module")
 	w.git(t, "-C", "module", "commit", "-q", "--allow-empty", "-m", "first")
 	w.git(t, "-c", "advice.addEmbeddedRepo=false", "add", "module")

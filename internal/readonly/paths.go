@@ -39,6 +39,33 @@ func (l *looker) path(word string) bool {
 	return true
 }
 
+// holds reports whether a program that follows the links below a path stays inside, as grep -r of BSD's does.
+func (l *looker) holds(word string) bool {
+	if !l.bsd {
+		return true
+	}
+	for _, dir := range l.dirs {
+		top := word
+		if !filepath.IsAbs(top) {
+			top = dir + "/" + top
+		}
+		entries := 0
+		err := filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
+			if entries++; err != nil && !missing(err) || entries > maxEntries {
+				return fs.ErrInvalid
+			}
+			if real, ok := resolve(path); !ok || !l.inside(real) || !ordinary(real) {
+				return fs.ErrInvalid
+			}
+			return nil
+		})
+		if err != nil {
+			return false
+		}
+	}
+	return true
+}
+
 // ordinary reports whether reading the path changes nothing and ends: it is a file, a folder, or not there.
 func ordinary(path string) bool {
 	info, err := os.Lstat(path)

@@ -20,7 +20,9 @@ type program struct {
 	most   int      // operands at most; 0 for any number
 	env    []string // variables that would change what it does
 	script func(text string) bool
-	own    func(l *looker, words []string) bool // looks at its words itself
+	apart  bool                              // an option with a value stands alone, and so does its value
+	lists  bool                              // it shows which files there are
+	own    func(l *looker, words []arg) bool // looks at its words itself
 }
 
 // programs are those that only read. Letters mean the same in GNU's and in BSD's, or do no harm where they do not: an operand that the one takes for
@@ -31,13 +33,13 @@ type program struct {
 // does not end (tail -f).
 var programs = map[string]program{
 	"pwd":      {flags: "LP", text: true},
-	"echo":     {own: func(*looker, []string) bool { return true }},
-	"true":     {own: func(*looker, []string) bool { return true }},
-	"false":    {own: func(*looker, []string) bool { return true }},
+	"echo":     {own: func(*looker, []arg) bool { return true }},
+	"true":     {own: func(*looker, []arg) bool { return true }},
+	"false":    {own: func(*looker, []arg) bool { return true }},
 	"basename": {flags: "a", values: "s", text: true},
 	"dirname":  {text: true},
 	"tr":       {flags: "cCdst", text: true, long: []string{"--complement", "--delete", "--squeeze-repeats", "--truncate-set1"}},
-	"ls": {flags: "aAbBcCdfFgGhiklmnopqQrRsStuUvxXZ1T", values: "wI", here: true,
+	"ls": {flags: "aAbBcCdfFgGhiklmnopqQrRsStuUvxXZ1T", values: "wI", here: true, lists: true,
 		long: []string{"--all", "--almost-all", "--author", "--color", "--color=", "--classify", "--directory", "--file-type", "--format=", "--full-time",
 			"--group-directories-first", "--human-readable", "--si", "--hide=", "--ignore=", "--ignore-backups", "--indicator-style=", "--inode", "--kibibytes", "--literal",
 			"--no-group", "--numeric-uid-gid", "--quote-name", "--quoting-style=", "--recursive", "--reverse", "--size", "--sort=", "--time=", "--time-style=", "--width=", "--zero"}},
@@ -60,13 +62,14 @@ var programs = map[string]program{
 	"stat": {flags: "fLtnqrsxF", values: "c", long: []string{"--format=", "--printf=", "--terse", "--dereference", "--file-system"}},
 	"file": {flags: "bhikLNnrI0", values: "F", reads: true, env: []string{"MAGIC"},
 		long: []string{"--brief", "--mime", "--mime-type", "--mime-encoding", "--no-dereference", "--dereference", "--no-pad", "--keep-going", "--extension", "--separator="}},
-	"tree": {flags: "aACdDfFghinNpqrsStuUvxJX", values: "LPI", here: true, walks: true,
+	// In -Lo it takes the next word for the value of L, and the one after it for the file that it writes.
+	"tree": {flags: "aACdDfFghinNpqrsStuUvxJX", values: "LPI", apart: true, here: true, walks: true, lists: true,
 		long: []string{"--dirsfirst", "--filesfirst", "--gitignore", "--noreport", "--prune", "--du", "--si", "--inodes", "--device", "--ignore-case", "--matchdirs", "--metafirst",
 			"--charset=", "--filelimit=", "--timefmt=", "--sort="}},
 	"grep":  grep,
 	"egrep": grep,
 	"fgrep": grep,
-	"rg": {flags: "abcFHiIlnNopPqsSuUvwx0.", values: "ABCdeEgjmMrtT", first: "pattern", given: "e --regexp --files --type-list", reads: true, walks: true, here: true,
+	"rg": {flags: "abcFHiIlnNopPqsSuUvwx0.", values: "ABCdeEgjmMrtT", first: "pattern", given: "e --regexp --files --type-list", reads: true, walks: true, here: true, lists: true,
 		env: []string{"RIPGREP_CONFIG_PATH"},
 		long: []string{"--after-context=", "--auto-hybrid-regex", "--before-context=", "--block-buffered", "--byte-offset", "--case-sensitive", "--color=", "--colors=", "--column",
 			"--context=", "--context-separator=", "--count", "--count-matches", "--crlf", "--encoding=", "--engine=", "--field-context-separator=", "--field-match-separator=", "--files",
@@ -91,41 +94,52 @@ var grep = program{flags: "abcEFGhHiIlLnoPqrsTUvwxZzy", values: "ABCem", first: 
 		"--perl-regexp", "--quiet", "--recursive", "--regexp=", "--silent", "--text", "--with-filename", "--word-regexp"}}
 
 // options looks at the words of a program by its row of the table.
-func (l *looker) options(p *program, words []string) bool {
+//
+// GNU's programs take options behind operands, too, unless POSIXLY_CORRECT is set. BSD's never do. So what stands there must be harmless
+// as an option, and as a path. Where an operand could also be a script, or a file that is written, no option may stand there.
+func (l *looker) options(p *program, words []arg) bool {
 	l.found.Reads = l.found.Reads || p.reads
 	l.found.Walks = l.found.Walks || p.walks
-	operands, given, ended, recursive := []string{}, false, false, p.walks && p.here
-	// Where a program does not take options behind its first operand, what looks like one, or like its value, is an operand.
-	value := func(name, text string) bool {
-		if strings.Contains(" "+p.given+" ", " "+name+" ") {
+	l.found.Lists = l.found.Lists || p.lists
+	var operands []arg
+	given, ended, recursive := false, false, p.walks && p.here
+	is := func(name string) bool { return slices.Contains(strings.Fields(p.given), name) }
+	value := func(name string, a arg) bool {
+		if a.globbed {
+			return false
+		}
+		if is(name) {
 			given = true
-			if p.script != nil && !p.script(text) {
+			if p.script != nil && !p.script(a.text) {
 				return false
 			}
-			return len(operands) == 0 || p.text || l.path(text)
+			return len(operands) == 0 || p.text || l.path(a.text)
 		}
-		return p.text || l.path(text)
+		return p.text || l.path(a.text)
 	}
 	for i := 0; i < len(words); i++ {
-		w := words[i]
-		switch {
-		case ended || len(w) < 2 || w[0] != '-':
-			if operands = append(operands, w); strings.HasPrefix(w, "+") && !p.text && len(operands) == 1 && p.first == "" {
+		w := words[i].text
+		if ended || len(w) < 2 || w[0] != '-' {
+			if operands = append(operands, words[i]); strings.HasPrefix(w, "+") && !p.text && len(operands) == 1 && p.first == "" {
 				return false // sort +1, tail +5: what follows could be read in another way
 			}
+			continue
+		}
+		if len(operands) > 0 && !p.text && (p.script != nil || p.most > 0 || !l.path(w)) {
+			return false
+		}
+		switch {
 		case w == "--":
 			ended = true
 		case strings.HasPrefix(w, "--"):
 			name, text, has := strings.Cut(w, "=")
 			switch {
 			case has && slices.Contains(p.long, name+"="):
-				if !value(name, text) {
+				if !value(name, arg{text, words[i].globbed && is(name)}) {
 					return false
 				}
 			case !has && slices.Contains(p.long, name):
-				if strings.Contains(" "+p.given+" ", " "+name+" ") {
-					given = true
-				}
+				given = given || is(name)
 				recursive = recursive || name == "--recursive"
 			case !has && slices.Contains(p.long, name+"=") && i+1 < len(words):
 				if i++; !value(name, words[i]) {
@@ -140,31 +154,28 @@ func (l *looker) options(p *program, words []string) bool {
 			for j := 0; j < len(letters); j++ {
 				c := letters[j : j+1]
 				if strings.Contains(p.flags, c) {
-					recursive = recursive || c == "r" && p.first == "pattern" && !p.here
+					recursive = recursive || c == "r" && p.first == "pattern" && !p.here || c == "R" && p.lists
 					continue
 				}
-				if !strings.Contains(p.values, c) {
+				if !strings.Contains(p.values, c) || p.apart && len(letters) > 1 {
 					return false
 				}
-				text := letters[j+1:]
-				if text == "" {
+				a := arg{letters[j+1:], words[i].globbed && is(c)}
+				if a.text == "" {
 					if i++; i == len(words) {
 						return false
 					}
-					text = words[i]
+					a = words[i]
 				}
-				if !value(c, text) {
+				if !value(c, a) {
 					return false
 				}
 				break
 			}
-			if len(operands) > 0 && !p.text && !l.path(w) {
-				return false
-			}
 		}
 	}
 	if p.first != "" && !given {
-		if len(operands) == 0 || p.script != nil && !p.script(operands[0]) {
+		if len(operands) == 0 || operands[0].globbed || p.script != nil && !p.script(operands[0].text) {
 			return false
 		}
 		operands = operands[1:]
@@ -176,11 +187,12 @@ func (l *looker) options(p *program, words []string) bool {
 	if p.text {
 		return true
 	}
-	if len(operands) == 0 && (p.here || recursive) {
-		operands = []string{"."}
+	// A shell can be told that a glob without matches is no word.
+	if (p.here || recursive) && !slices.ContainsFunc(operands, func(a arg) bool { return !a.globbed }) {
+		operands = append(operands, arg{text: "."})
 	}
-	for _, path := range operands {
-		if path != "-" && !l.path(path) {
+	for _, a := range operands {
+		if a.text != "-" && !l.path(a.text) || recursive && p.first == "pattern" && !p.here && !l.holds(a.text) {
 			return false
 		}
 	}
@@ -188,20 +200,26 @@ func (l *looker) options(p *program, words []string) bool {
 }
 
 // find looks at the words of find: folders, then what is asked of each file.
-func find(l *looker, words []string) bool {
-	l.found.Walks = true
+func find(l *looker, args []arg) bool {
+	words := texts(args)
+	l.found.Walks, l.found.Lists = true, true
 	i := 0
 	for i < len(words) && words[i] == "-P" {
 		i++
 	}
-	folders := 0
+	folders := 0 // that are there in any case: a shell can be told that a glob without matches is no word
 	for ; i < len(words) && !strings.HasPrefix(words[i], "-") && words[i] != "(" && words[i] != "!"; i++ {
 		if !l.path(words[i]) {
 			return false
 		}
-		folders++
+		if !args[i].globbed {
+			folders++
+		}
 	}
 	if folders == 0 && !l.path(".") {
+		return false
+	}
+	if slices.ContainsFunc(args[i:], func(a arg) bool { return a.globbed }) {
 		return false
 	}
 	for ; i < len(words); i++ {

@@ -14,6 +14,12 @@
 // Every path that a program is given is resolved, with its links, and must be inside the folders. A glob is expanded, and each match
 // must be too.
 //
+// A command must be harmless in every way in which it can be read: by bash, zsh and the plain shell,
+// with their usual options set or not, in each locale, and by programs that take options behind
+// operands (GNU's) or do not (BSD's, and GNU's with POSIXLY_CORRECT). So a glob may only be an operand
+// that is a path, because its matches have no certain order. No option may stand behind an operand of
+// a program that runs a script or writes an operand.
+//
 // # Guarantees
 //
 //   - The answer is false whenever it is not certain: an unknown option, a path that cannot be looked at, a shell in which the text could
@@ -22,6 +28,9 @@
 //     and hooks run no program for it. An unknown setting of the repository's is refused.
 //   - No program is run to find out, and nothing is written.
 //
+// git status and git diff may refresh the index: what it remembers of the times and sizes of files. No
+// hook runs for that. GIT_OPTIONAL_LOCKS=0, which sessions have, keeps git status from it.
+//
 // What changes between the answer and the command is not seen: a link that another process puts in place meanwhile is followed.
 // The aliases and functions of the user's own shell are the user's.
 package readonly
@@ -29,6 +38,7 @@ package readonly
 import (
 	"encoding/json"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -45,7 +55,8 @@ type Found struct {
 	Calls [][]string // the words of each program that it runs
 	Files []string   // paths that it names or searches, resolved
 	Reads bool       // it shows what is in files, not only which there are
-	Walks bool       // it may read files below the folders that it names
+	Walks bool       // it may look at files below the folders that it names
+	Lists bool       // it shows which files there are
 }
 
 // maxCommand bounds a command. A longer one is no look around.
@@ -111,10 +122,15 @@ func explores(fields map[string]json.RawMessage) bool {
 
 // Command tells what a shell command reads. It is not ok when that is not certain.
 func (s Scope) Command(command string) (found *Found, ok bool) {
+	return s.command(command, runtime.GOOS != "linux")
+}
+
+// command is Command on a system whose programs are BSD's, or GNU's.
+func (s Scope) command(command string, bsd bool) (found *Found, ok bool) {
 	if len(command) > maxCommand || strings.TrimSpace(command) == "" {
 		return nil, false
 	}
-	l := looker{scope: s, env: environment(s.Env)}
+	l := looker{scope: s, env: environment(s.Env), bsd: bsd}
 	if !l.begin() || !l.script(command) {
 		return nil, false
 	}
@@ -127,6 +143,7 @@ func (s Scope) Command(command string) (found *Found, ok bool) {
 type looker struct {
 	scope Scope
 	env   map[string]string
+	bsd   bool
 	roots []string // resolved
 	dirs  []string // in which the next program may run, resolved: a cd may have failed
 	moved bool     // the folder was given by a path with links, so that .. may mean either

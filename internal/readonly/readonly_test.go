@@ -35,7 +35,7 @@ func newWorld(t testing.TB) *world {
 			t.Fatal(err)
 		}
 	}
-	w.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.home, "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C"}
+	w.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.home, "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"}
 	w.git(t, "init", "-q", "-b", "main")
 	w.git(t, "add", "a.txt", "b.go", "sub/c.txt")
 	w.git(t, "commit", "-q", "-m", "first")
@@ -79,7 +79,7 @@ func TestReads(t *testing.T) {
 		"sed -n '1~2p;3q' a.txt", "sort a.txt | uniq -c | sort -rn | head -3", "cut -d: -f1 a.txt", "cut -d ' ' -f 1,2 a.txt", "tr a-z A-Z < /dev/null", "cat a.txt | tr -d '\\n'", "stat a.txt",
 		"stat -c '%s %n' a.txt", "file a.txt b.go", "tree -L 2", "tree -a sub", "nl a.txt", "basename sub/c.txt .txt", "dirname sub/c.txt", "true && ls || false; ls",
 		"ls nothing 2>/dev/null", "ls > /dev/null 2>&1", "ls &>/dev/null", "cat a.txt 2>&1 | head", "ls\ncat a.txt", "! grep -q nothing a.txt",
-		"cat does-not-exist", "cd ./sub && ls", "cd ./sub && cat c.txt", "cat {}", "cat folder/../project/a.txt", "ls s*/", "ls s*//c*", "ls HEAD~1", "grep foo#bar a.txt",
+		"cat does-not-exist", "cd ./sub && ls", "cd ./sub && cat c.txt", "cat {}", "cat folder/../project/a.txt", "ls s*/", "ls s*//c*", "ls HEAD~1", "grep 'foo#bar' a.txt",
 		"git status", "git status -sb", "git status --porcelain=v2 --branch", "git log", "git log --oneline -5", "git log -n 3 --stat -- sub", "git log -p -1 a.txt",
 		"git log --format='%h %s' --author t --since=2020-01-01", "git log --graph --all --decorate", "git log main..HEAD", "git log -S one -- a.txt", "git log --pretty=oneline",
 		"git show", "git show HEAD:a.txt", "git show --stat HEAD", "git diff", "git diff HEAD -- a.txt", "git diff --stat", "git diff --cached --name-only", "git diff -U5 HEAD a.txt",

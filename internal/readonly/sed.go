@@ -5,6 +5,9 @@ import "strings"
 // sedReads reports whether a script of sed's only prints, deletes and replaces in what it read: it writes no file (w, W, s///w), reads no other (r, R) and runs
 // nothing (e, s///e). It knows a part of the language, and refuses the rest.
 func sedReads(script string) bool {
+	if !ascii(script) { // where a character ends depends on the locale
+		return false
+	}
 	s := sedScanner{rest: script}
 	for {
 		s.rest = strings.TrimLeft(s.rest, " \t\n;")

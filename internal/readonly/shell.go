@@ -1,6 +1,7 @@
 package readonly
 
 import (
+	"cmp"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,7 +21,7 @@ const (
 
 // script looks at a whole command. It must mean the same in bash, in zsh and in the plain shell, because agents use the user's.
 func (l *looker) script(text string) bool {
-	if !plain(text) {
+	if !plain(text) || !ascii(text) && !utf8Locale(l.env) {
 		return false
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
@@ -40,6 +41,20 @@ func plain(text string) bool {
 		}
 	}
 	return true
+}
+
+// ascii reports whether a text means the same in every locale.
+func ascii(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+}
+
+// utf8Locale reports whether the programs take text for UTF-8 or for bytes. In other locales, such as those of GBK, a backslash can be the second byte of
+// a character, and quotes nothing then.
+func utf8Locale(env map[string]string) bool {
+	locale := cmp.Or(env["LC_ALL"], env["LC_CTYPE"], env["LANG"], "C")
+	_, charset, _ := strings.Cut(strings.ToLower(locale), ".")
+	charset, _, _ = strings.Cut(charset, "@")
+	return locale == "C" || locale == "POSIX" || charset == "utf-8" || charset == "utf8"
 }
 
 func (l *looker) statements(all []*syntax.Stmt) bool {
@@ -96,22 +111,26 @@ func (l *looker) call(c *syntax.CallExpr) bool {
 	if len(c.Assigns) > 0 || len(c.Args) == 0 || len(l.found.Calls) >= maxCalls {
 		return false
 	}
-	var words []string
-	for i, arg := range c.Args {
-		w, ok := wordOf(arg)
-		if !ok || i == 0 && (w.globs || w.text != arg.Lit()) { // a program is named by its name
+	var args []arg
+	for i, word := range c.Args {
+		w, ok := wordOf(word)
+		if !ok || i == 0 && (w.globs || w.text != word.Lit()) { // a program is named by its name
 			return false
 		}
 		all, ok := l.expand(w)
-		if !ok || len(words)+len(all) > maxMatches {
+		if !ok || len(args)+len(all) > maxMatches {
 			return false
 		}
-		words = append(words, all...)
+		for _, text := range all {
+			args = append(args, arg{text, w.globs})
+		}
+		l.found.Lists = l.found.Lists || w.globs
 	}
+	words := texts(args)
 	l.found.Calls = append(l.found.Calls, words)
 	name := words[0]
 	if name == "cd" {
-		return l.cd(words[1:])
+		return l.cd(args[1:])
 	}
 	p, known := programs[name]
 	if !known || !l.program(name) {
@@ -123,18 +142,34 @@ func (l *looker) call(c *syntax.CallExpr) bool {
 		}
 	}
 	if p.own != nil {
-		return p.own(l, words[1:])
+		return p.own(l, args[1:])
 	}
-	return l.options(&p, words[1:])
+	return l.options(&p, args[1:])
+}
+
+// arg is a word that a program gets.
+type arg struct {
+	text string
+	// globbed says that a glob became this word. Which other matches stand beside it, and in which order, depends
+	// on the shell and its locale, so such a word may only be an operand that is a path.
+	globbed bool
+}
+
+func texts(args []arg) []string {
+	words := make([]string, len(args))
+	for i, a := range args {
+		words[i] = a.text
+	}
+	return words
 }
 
 // cd changes where the next programs run, or does not: where it fails, they run where they would have run.
-func (l *looker) cd(words []string) bool {
-	if len(words) != 1 || l.env["CDPATH"] != "" || len(l.dirs) > maxDirs {
+func (l *looker) cd(words []arg) bool {
+	if len(words) != 1 || words[0].globbed || l.env["CDPATH"] != "" || len(l.dirs) > maxDirs {
 		return false
 	}
 	// Another word could be looked up in the shell's own CDPATH. With .. shells differ behind a link.
-	to := words[0]
+	to := words[0].text
 	if !filepath.IsAbs(to) && to != "." && !strings.HasPrefix(to, "./") || hasDotDot(to) {
 		return false
 	}
@@ -171,8 +206,8 @@ func hasDotDot(path string) bool {
 // word is one word of a command as its program gets it.
 type word struct {
 	text  string
-	globs bool   // it has * or ? that are not quoted
-	glob  string // then the pattern, in which what is quoted stands behind a backslash
+	globs bool   // it has * or ? that are not quoted, or ^, which zsh can be told to take for a pattern
+	glob  string // then the pattern, in which * also stands for ?, and what is quoted is behind a backslash
 }
 
 // wordOf returns what a word stands for, when that is known before the command runs, whatever shell runs it.
@@ -181,11 +216,20 @@ func wordOf(w *syntax.Word) (word, bool) {
 	split.Parts = append([]syntax.WordPart{}, w.Parts...)
 	syntax.SplitBraces(&split)
 	b := wordBuilder{}
-	for _, part := range split.Parts {
+	for i := 0; i < len(split.Parts); i++ {
 		ok := false
-		switch part := part.(type) {
+		switch part := split.Parts[i].(type) {
 		case *syntax.Lit:
-			ok = b.literal(part.Value)
+			text := part.Value
+			for i+1 < len(split.Parts) { // what is between braces may stand apart
+				next, is := split.Parts[i+1].(*syntax.Lit)
+				if !is {
+					break
+				}
+				text += next.Value
+				i++
+			}
+			ok = b.literal(text)
 		case *syntax.SglQuoted:
 			// Another shell reads \' within quotes as a quote.
 			ok = !part.Dollar && !oddBackslashes(part.Value)
@@ -209,12 +253,16 @@ type wordBuilder struct {
 	text, glob strings.Builder
 	globs      bool
 	began      bool
+	anything   bool // the part of the path that is being written matches whatever follows
 }
 
 func (b *wordBuilder) quoted(text string) {
 	b.began = true
 	b.text.WriteString(text)
 	for _, r := range text {
+		if b.anything = b.anything && r != '/'; b.anything {
+			continue
+		}
 		if strings.ContainsRune(`\*?[`, r) {
 			b.glob.WriteByte('\\')
 		}
@@ -222,11 +270,18 @@ func (b *wordBuilder) quoted(text string) {
 	}
 }
 
+// wild takes a character that makes the word a pattern.
+func (b *wordBuilder) wild(r rune) {
+	b.globs = true
+	b.text.WriteRune(r)
+	b.glob.WriteByte('*')
+}
+
 // literal takes what is not quoted. Characters that mean something in some shell are refused where they do.
 func (b *wordBuilder) literal(text string) bool {
 	escaped := false
 	var last rune
-	for _, r := range text {
+	for i, r := range text {
 		switch {
 		case escaped:
 			if escaped = false; r == '\n' {
@@ -239,14 +294,17 @@ func (b *wordBuilder) literal(text string) bool {
 			escaped = true
 			continue
 		case r == '*' || r == '?':
-			b.globs = true
 			if r == '*' && last == '*' { // in some shells that is every folder below
 				return false
 			}
-			b.text.WriteRune(r)
-			b.glob.WriteRune(r)
+			b.wild(r)
+		case r == '^' && b.began: // in zsh it can stand for everything but what follows
+			b.wild(r)
+			b.anything = true
+		case r == '{' && last != '@' && last != '^' && !strings.HasPrefix(text[i+1:], "}"): // zsh can take it for a set of letters
+			return false
 		case strings.ContainsRune("[]()<>|;&$`\"'#!", r):
-			if r == '!' && !b.began && text == "!" || r == '#' && b.began { // find's word for not, and an anchor
+			if r == '!' && !b.began && text == "!" { // find's word for not
 				b.quoted(string(r))
 				break
 			}
@@ -300,8 +358,9 @@ func (b *wordBuilder) double(q *syntax.DblQuoted) bool {
 	return true
 }
 
-// expand returns the words that a word with a glob becomes. Each of them must be what the program would take it for anyway: no match may look like an
-// option, and an option that has matches is not certain. Where nothing matches, the word stays or the shell refuses the command.
+// expand returns the words that a word with a glob may become, in no certain order. No match may
+// look like an option, and an option may have no match. Where nothing matches, the word stays, or the
+// shell leaves it out or refuses the command.
 func (l *looker) expand(w word) ([]string, bool) {
 	if !w.globs {
 		return []string{w.text}, true
@@ -332,10 +391,14 @@ func (l *looker) expand(w word) ([]string, bool) {
 	return append(words, w.text), true
 }
 
-// matches returns what the parts of a pattern stand for below a folder, each behind from. A folder in which a shell would look must be inside, too, but for those on the
-// way to it, which have no pattern. Names that begin with a dot are among them: some shells can be told to match these.
+// matches returns what the parts of a pattern stand for below a folder, each behind from. A folder in
+// which a shell would look must be inside, too, but for those on the way to it, which have no pattern.
+//
+// The answer has whatever any shell matches. Some can be told to match names that begin with a dot, or
+// whose letters are large where the pattern's are small. Whether a name that is not ASCII matches
+// depends on the locale, so each of these counts as a match.
 func (l *looker) matches(dir, from string, parts []string) (words []string, ok bool) {
-	for len(parts) > 0 && !strings.ContainsAny(parts[0], "*?") {
+	for len(parts) > 0 && !strings.Contains(parts[0], "*") {
 		name := unescaped.Replace(parts[0])
 		dir, from, parts = dir+"/"+name, from+name, parts[1:]
 		if len(parts) > 0 {
@@ -361,11 +424,11 @@ func (l *looker) matches(dir, from string, parts []string) (words []string, ok b
 		return nil, missing(err)
 	}
 	for _, e := range entries {
-		hit, err := path.Match(parts[0], e.Name())
+		hit, err := path.Match(strings.ToLower(parts[0]), strings.ToLower(e.Name()))
 		if err != nil || len(words) > maxMatches {
 			return nil, false
 		}
-		if !hit {
+		if !hit && (ascii(e.Name()) || strings.HasPrefix(parts[0], "-") && !strings.HasPrefix(e.Name(), "-")) {
 			continue
 		}
 		next := from + e.Name()
