@@ -2,8 +2,12 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -73,4 +77,81 @@ func TestLeadThroughMCP(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A Codex whose turn has ended is woken when a teammate completes a task, once, and not before its turn has ended.
+func TestIdleCodexIsWoken(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		calls := all(r)
+		switch {
+		case called(calls, "SpawnTeammate") == 0:
+			return use(r, "SpawnTeammate", map[string]any{"name": "bob", "agent": "external", "prompt": "You work."})
+		case called(calls, "TaskCreate") < 2:
+			return use(r, "TaskCreate", map[string]any{"subject": fmt.Sprintf("Look %d", called(calls, "TaskCreate")), "description": "at it", "owner": "bob"})
+		case strings.Contains(r.LastUser(), "There is news from your team.") && called(calls, "ReadMessages") < strings.Count(told(r), "There is news from your team."):
+			return use(r, "ReadMessages", nil)
+		}
+		return agenttest.Say("I lead now, and was woken %d times.", strings.Count(told(r), "There is news from your team."))
+	}, "codex")
+	program := agenttest.Installed(t, "codex").Path
+	config := filepath.Join(s.root, ".codex", "config.toml")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = fmt.Appendf(text, "[mcp_servers.cadre]\ncommand = %q\nargs = [\"mcp\", \"--team\", \"idle\"]\ndefault_tools_approval_mode = \"approve\"\n[projects.%q]\ntrust_level = \"trusted\"\n", cadre, s.dir)
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	screen := s.terminal(program)
+	t.Cleanup(func() {
+		screen.close()
+		stop := exec.Command(program, "app-server", "daemon", "stop") // which stays when the terminal is closed, with its own keeper
+		stop.Dir, stop.Env = s.dir, s.env
+		if out, err := stop.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		for _, pid := range s.pids("app-server daemon pid-update-loop") {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	screen.shows("Ask Codex to do anything")
+	screen.do("send-keys", "-l", "lead a team")
+	screen.shows("› lead a team")
+	for len(s.model.Requests()) == 0 { // it takes a line that comes too fast for one that is pasted, and Enter for a part of it
+		screen.do("send-keys", "Enter")
+		select {
+		case <-time.After(time.Second):
+		case <-t.Context().Done():
+			t.Fatal(screen.screen())
+		}
+	}
+	screen.shows("was woken 0 times")
+	for _, words := range []string{"You are lead, the lead of a team", "messages, results and failures wake you"} {
+		if raw := string(s.model.Requests()[0].Raw); !strings.Contains(raw, words) {
+			t.Errorf("its briefing has no %q:\n%s", words, raw)
+		}
+	}
+	for n := 1; n <= 2; n++ {
+		id := fmt.Sprint(n)
+		s.must("task", "claim", "idle", id, "--as", "bob")
+		s.must("task", "done", "idle", id, "--as", "bob", "--result", "the port is 471"+id)
+		screen.shows(fmt.Sprintf("was woken %d times", n))
+		requests := slices.DeleteFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Side })
+		last := requests[len(requests)-1]
+		if got := last.Count("the port is 471" + id); got != 1 {
+			t.Errorf("it has the result of task %s %d times:\n%s", id, got, s.model.Story())
+		}
+	}
+}
+
+// told is what users said in the session.
+func told(r *agenttest.Request) (text string) {
+	for _, m := range r.Messages {
+		if m.Role == "user" {
+			text += m.Text + "\n"
+		}
+	}
+	return text
 }

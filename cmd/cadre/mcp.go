@@ -123,7 +123,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 	kept.Go(func() { lookout.Keep(keeping, lookout.Options{Desk: d, Dir: dir, Member: as, Log: a.note}) })
 	defer kept.Wait()
 	defer takeLeave()
-	box := &outsider{app: a, desk: d, name: name, member: as}
+	box := &outsider{app: a, desk: d, name: name, member: as, ctx: keeping, kept: &kept}
 	tools := toolbox.New(toolbox.Options{Desk: box, Member: as, Now: desk.Now, Refresh: d.Refresh, Mail: box.mail, Wait: d.Wait, LongestWait: box.longest, Agents: func() []string { return append(drivers.Offers(""), team.External) },
 		Spawned: func(ctx context.Context, member string) error {
 			d.View(func(s *team.State) { m, _ = s.Member(member) })
@@ -142,7 +142,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			}
 			return a.removeFolder(dir)
 		}})
-	err = mcpserver.Stdio(ctx, tools, os.Stdin, protocol(), mcpserver.Options{Name: agent.ToolServerName, Version: version, Greet: box.greet})
+	err = mcpserver.Stdio(ctx, tools, os.Stdin, protocol(), mcpserver.Options{Name: agent.ToolServerName, Version: version, Greet: box.greet, Called: box.called})
 	if cause := context.Cause(ctx); errors.Is(cause, leader.ErrTakenOver) {
 		return &team.Error{Code: team.Conflict, Text: fmt.Sprintf("%v; this one acts no more in team %s", cause, name)}
 	}
@@ -220,7 +220,11 @@ type outsider struct {
 	desk         *desk.Desk
 	name, member string
 
+	ctx  context.Context // of what stays beside the tools, and ends before the desk does
+	kept *sync.WaitGroup // has it
+
 	client atomic.Pointer[wake.Client] // nil until it has introduced itself
+	codex  atomic.Pointer[wake.Codex]  // nil for a session that is not woken so
 
 	mu    sync.Mutex
 	begun bool
@@ -232,12 +236,54 @@ func (o *outsider) Do(ctx context.Context, body team.Body) (*team.Record, error)
 	return receipt.Record, err
 }
 
-// greet returns the briefing for the session of a client that introduces itself.
+// greet returns the briefing for the session of a client that introduces itself, which from then on is woken where its agent has a way.
 func (o *outsider) greet(client string) (instructions string) {
 	c := wake.Of(client)
-	o.client.Store(&c)
-	o.View(func(s *team.State) { instructions = briefing.Instructions(s, o.member, briefing.Unwoken) })
+	session := briefing.Unwoken
+	if first := o.client.Swap(&c) == nil; c.Agent == team.Codex && (first && o.wakeCodex() || o.codex.Load() != nil) {
+		session = briefing.Woken
+	}
+	o.View(func(s *team.State) { instructions = briefing.Instructions(s, o.member, session) })
 	return instructions
+}
+
+// called takes note of the session that calls.
+func (o *outsider) called(beside map[string]any) {
+	if c := o.codex.Load(); c != nil {
+		c.Called(beside)
+	}
+}
+
+// wakeCodex has the session of a Codex woken from now on. It returns false for one that cannot be.
+func (o *outsider) wakeCodex() bool {
+	home := os.Getenv("CODEX_HOME")
+	if home == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return false
+		}
+		home = filepath.Join(user, ".codex")
+	}
+	children, err := proc.Open("")
+	if err != nil {
+		return false
+	}
+	c := &wake.Codex{Home: home, Dir: o.desk.Team().Dir, Children: children}
+	if !c.Stays(o.ctx) {
+		children.Close(context.WithoutCancel(o.ctx))
+		return false
+	}
+	o.codex.Store(c)
+	o.kept.Go(func() {
+		defer children.Close(context.WithoutCancel(o.ctx))
+		wake.Keep(o.ctx, wake.Options{Seq: o.desk.Seq, Wait: o.desk.Wait, Log: o.app.note, Idle: c.Idle,
+			News: func() (news int64) {
+				o.View(func(s *team.State) { news = s.News(o.member) })
+				return news
+			},
+			Wake: func(ctx context.Context) error { return c.Wake(ctx, briefing.News) }})
+	})
+	return true
 }
 
 // longest is how long a call may take before the client counts it as failed.

@@ -46,6 +46,9 @@ const (
 const unwoken = "- Nothing wakes you when your turn has ended: news comes behind the results of your tools. When nothing is left for you to do and others are at work, " +
 	"call TeamStatus with wait_seconds, as often as need be: it ends with the first news. Never sleep.\n"
 
+// News wakes a session of somebody's own: what there is comes with the result of the tool.
+const News = "There is news from your team. Call ReadMessages of the MCP server cadre."
+
 // Instructions say who the member is and how its team works. They are for the system prompt, and hold for the whole session.
 func Instructions(s *team.State, member string, is Session) string {
 	t := s.Team()

@@ -213,6 +213,18 @@ func (s *State) Wakes(member string) bool {
 	return m != nil && s.wakes(m)
 }
 
+// News returns the number of the newest message for the member that is worth a turn; 0 for none.
+func (s *State) News(member string) (newest int64) {
+	if m := s.member(member); m != nil {
+		for _, seq := range m.Inbox {
+			if msg := s.messages[seq]; msg != nil && !msg.Quiet && !s.held(msg) {
+				newest = max(newest, seq)
+			}
+		}
+	}
+	return newest
+}
+
 // Busy reports whether the member's session, which is ours, does something or is about to. One that is asked to end is waited for.
 func (s *State) Busy(member string) bool {
 	m := s.member(member)
