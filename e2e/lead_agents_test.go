@@ -155,3 +155,68 @@ func told(r *agenttest.Request) (text string) {
 	}
 	return text
 }
+
+// A Claude Code whose turn has ended is woken by its Stop hook when a teammate completes a task, once for each. Where the hook fails it wakes nobody.
+func TestIdleClaudeIsWoken(t *testing.T) {
+	t.Parallel()
+	const news = "There is news from your team."
+	s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+		calls := all(r)
+		switch {
+		case !slices.Contains(r.Tools, "mcp__cadre__SpawnTeammate"): // it begins before its servers are there
+			return agenttest.Say("My tools are not here.")
+		case called(calls, "SpawnTeammate") == 0:
+			return use(r, "SpawnTeammate", map[string]any{"name": "bob", "agent": "external", "prompt": "You work."})
+		case called(calls, "TaskCreate") < 2:
+			return use(r, "TaskCreate", map[string]any{"subject": fmt.Sprintf("Look %d", called(calls, "TaskCreate")), "description": "at it", "owner": "bob"})
+		case called(calls, "ReadMessages") < r.Count(news):
+			return use(r, "ReadMessages", nil)
+		}
+		return agenttest.Say("I lead now, and was woken %d times.", r.Count(news))
+	}, "claude")
+	s.write(".mcp.json", fmt.Sprintf(`{"mcpServers":{"cadre":{"type":"stdio","command":%q,"args":["mcp","--team","idle"]}}}`, cadre))
+	for name, text := range map[string]string{
+		".claude.json": fmt.Sprintf(`{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"customApiKeyResponses":{"approved":["dummy"],"rejected":[]},
+"projects":{%q:{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true,"enabledMcpjsonServers":["cadre"]}}}`, s.dir),
+		".claude/settings.json": fmt.Sprintf(`{"hooks": {"Stop": [{"hooks": [
+{"type": "command", "command": "%[1]s wake --team idle", "asyncRewake": true, "timeout": 600},
+{"type": "command", "command": "%[1]s wake --team idle --nonsense", "asyncRewake": true, "timeout": 600},
+{"type": "command", "command": "%[1]s wake --team other", "asyncRewake": true, "timeout": 600}]}]}}`, cadre),
+	} {
+		path := filepath.Join(s.root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.must("create", "other") // which another one leads
+	screen := s.terminal(agenttest.Installed(t, "claude").Path, "--permission-mode", "default", "--allowedTools", "mcp__cadre")
+	t.Cleanup(screen.close)
+	screen.shows("❯")
+	for n := 1; !strings.Contains(screen.screen(), "was woken 0 times"); n++ {
+		screen.enter("lead a team")
+		screen.wait("nothing comes of the words", func() bool {
+			return strings.Contains(screen.screen(), "was woken 0 times") || strings.Count(screen.screen(), "My tools are not here.") == n
+		})
+	}
+	if raw := string(s.model.Requests()[len(s.model.Requests())-1].Raw); !strings.Contains(raw, "messages, results and failures wake you") {
+		t.Errorf("its briefing does not say that it is woken:\n%s", raw)
+	}
+	for n := 1; n <= 2; n++ {
+		id := fmt.Sprint(n)
+		s.must("task", "claim", "idle", id, "--as", "bob")
+		s.must("task", "done", "idle", id, "--as", "bob", "--result", "the port is 471"+id)
+		screen.shows(fmt.Sprintf("was woken %d times", n))
+		requests := slices.DeleteFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Side })
+		if got := requests[len(requests)-1].Count("the port is 471" + id); got != 1 {
+			t.Errorf("it has the result of task %s %d times:\n%s", id, got, s.model.Story())
+		}
+	}
+	if n := s.model.Requests()[len(s.model.Requests())-1].Count("nonsense"); n > 0 {
+		t.Errorf("a hook that failed spoke to the model:\n%s", s.model.Story())
+	}
+	screen.close()
+	s.waitFor("nobody waits for a session that has ended", func() bool { return len(s.pids("cadre wake")) == 0 })
+}

@@ -97,6 +97,7 @@ var drives = map[string][]drive{
 	"task update":    {shows("evil", "2", "--subject", "{evil}", "--json"), shows("evil", "{evil}"), shows("evil", "2", "--owner", "{evil}")},
 	"trust":          {{args: []string{}, shows: true, types: "y\n"}, shows("--yes"), calls("--list"), shows("--revoke"), shows("--yes", "--json"), shows("--dir", "{evil}")},
 	"version":        {calls(), calls("--json")},
+	"wake":           {calls("--team", "evil"), calls("--team", "{evil}"), calls("--team", "evil", "--as", "{evil}")},
 }
 
 // reading are commands that change nothing, so that the stage need not be made anew before each call.

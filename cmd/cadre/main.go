@@ -50,12 +50,15 @@ func execute(ctx context.Context, args []string) int {
 	defer a.close()
 	root := a.root()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return done
 	}
 	if text := err.Error(); text != "" {
 		a.note(text)
+	}
+	if _, said := errors.AsType[exit](err); c.Name() == wakeName && !said { // with 2 its words would go to a model, again and again
+		return tryAgain
 	}
 	return status(err)
 }

@@ -42,7 +42,14 @@ Gemini session, and that session is the lead of the team, or with --as one of it
   gemini mcp add cadre cadre mcp --team NAME
 
 A team that does not exist is created, with this session as its lead, which is briefed when it connects. Every result of a tool ends with the messages that have
-come meanwhile, and with what teammates completed. TeamStatus with wait_seconds waits for the next ones.`,
+come meanwhile, and with what teammates completed. TeamStatus with wait_seconds waits for the next ones.
+
+A session whose turn has ended is woken when there is news: a Codex by itself, as long as its own server runs; a Claude Code by this hook in its settings.json,
+or .claude/settings.local.json:
+
+  ` + wake.Hook + `
+
+Nothing wakes Gemini CLI, opencode, claude -p and codex exec: they are told to wait with TeamStatus.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			stays()
 			if socket != "" {
@@ -236,11 +243,11 @@ func (o *outsider) Do(ctx context.Context, body team.Body) (*team.Record, error)
 	return receipt.Record, err
 }
 
-// greet returns the briefing for the session of a client that introduces itself, which from then on is woken where its agent has a way.
+// greet returns the briefing for the session of a client that introduces itself. From then on it is woken where its agent has a way.
 func (o *outsider) greet(client string) (instructions string) {
 	c := wake.Of(client)
 	session := briefing.Unwoken
-	if first := o.client.Swap(&c) == nil; c.Agent == team.Codex && (first && o.wakeCodex() || o.codex.Load() != nil) {
+	if first := o.client.Swap(&c) == nil; first && o.wakes(c) {
 		session = briefing.Woken
 	}
 	o.View(func(s *team.State) { instructions = briefing.Instructions(s, o.member, session) })
@@ -254,36 +261,38 @@ func (o *outsider) called(beside map[string]any) {
 	}
 }
 
-// wakeCodex has the session of a Codex woken from now on. It returns false for one that cannot be.
-func (o *outsider) wakeCodex() bool {
-	home := os.Getenv("CODEX_HOME")
-	if home == "" {
-		user, err := os.UserHomeDir()
-		if err != nil {
-			return false
-		}
-		home = filepath.Join(user, ".codex")
-	}
+// wakes reports whether the session of the client is woken from now on.
+func (o *outsider) wakes(c wake.Client) bool {
 	children, err := proc.Open("")
 	if err != nil {
 		return false
 	}
-	c := &wake.Codex{Home: home, Dir: o.desk.Team().Dir, Children: children}
-	if !c.Stays(o.ctx) {
-		children.Close(context.WithoutCancel(o.ctx))
-		return false
+	end := func() { children.Close(context.WithoutCancel(o.ctx)) }
+	dir := o.desk.Team().Dir
+	codex := &wake.Codex{Home: codexHome(), Dir: dir, Children: children}
+	if c.Agent != team.Codex || !codex.Stays(o.ctx) {
+		defer end()
+		return c.Agent == team.Claude && wake.ClaudeStays(o.ctx, o.app.home.Claude, dir, children)
 	}
-	o.codex.Store(c)
+	o.codex.Store(codex)
 	o.kept.Go(func() {
-		defer children.Close(context.WithoutCancel(o.ctx))
-		wake.Keep(o.ctx, wake.Options{Seq: o.desk.Seq, Wait: o.desk.Wait, Log: o.app.note, Idle: c.Idle,
+		defer end()
+		wake.Keep(o.ctx, wake.Options{Seq: o.desk.Seq, Wait: o.desk.Wait, Log: o.app.note, Idle: codex.Idle,
 			News: func() (news int64) {
 				o.View(func(s *team.State) { news = s.News(o.member) })
 				return news
 			},
-			Wake: func(ctx context.Context) error { return c.Wake(ctx, briefing.News) }})
+			Wake: func(ctx context.Context) error { return codex.Wake(ctx, briefing.News) }})
 	})
 	return true
+}
+
+func codexHome() string {
+	if home := os.Getenv("CODEX_HOME"); home != "" {
+		return home
+	}
+	user, _ := os.UserHomeDir() // without one there are no sessions either
+	return filepath.Join(user, ".codex")
 }
 
 // longest is how long a call may take before the client counts it as failed.

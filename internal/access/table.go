@@ -80,6 +80,7 @@ var commands = []Row{
 	{Name: "mcp", Rule: Acts, Flags: []Flag{
 		{"socket", Anyone, ""}}}, // the host at the other end knows whose session it serves
 	{Name: "gemini-hook", Rule: Anyone}, // likewise
+	{Name: "wake", Rule: Reads},         // it says no more than that there is news
 	{Name: "join", Rule: User, Because: "it runs an agent outside of the session's permissions"},
 	{Name: "claude-teammate", Rule: User, Because: "it runs an agent outside of the session's permissions"},
 	{Name: "bury", Rule: User, Because: "it speaks for a member that was killed"},

@@ -112,6 +112,24 @@ func hidden(e entry) bool {
 	return false
 }
 
+// Beside reports whether this process is below the one that started that process: one program started both, as far as the system shows.
+func Beside(pid int) bool {
+	other, err := lookup(pid)
+	if err != nil || other.parent <= 1 {
+		return false
+	}
+	child, err := lookup(ownPid())
+	for ok := err == nil; ok; {
+		if child.parent == other.parent {
+			return true
+		}
+		if child, ok, err = parentOf(&child); err != nil {
+			return false
+		}
+	}
+	return false
+}
+
 // parentOf returns the parent of a process. It brings the child up to date where that has got another parent since it was
 // looked at. ok is false at the top of what the system shows.
 func parentOf(child *process) (parent process, ok bool, err error) {

@@ -150,6 +150,32 @@ func TestIdle(t *testing.T) {
 	}
 }
 
+// TestHooked reads the settings of Claude Code: only a hook that can wake the session counts.
+func TestHooked(t *testing.T) {
+	for text, want := range map[string]bool{
+		Hook: true,
+		strings.Replace(Hook, "cadre wake", "/opt/bin/cadre wake --team demo", 1): true,
+		strings.Replace(Hook, `"asyncRewake": true`, `"async": true`, 1):          false,
+		strings.Replace(Hook, "cadre wake", "cadre waken", 1):                     false,
+		strings.Replace(Hook, "cadre wake", "notcadre wake", 1):                   false,
+		strings.Replace(Hook, `{"hooks"`, `{"disableAllHooks": true, "hooks"`, 1): false,
+		strings.Replace(Hook, "Stop", "SubagentStop", 1):                          false,
+		`{"hooks": 7}`: false, "": false,
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, ".claude", "settings.local.json")
+		if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := ClaudeStays(t.Context(), t.TempDir(), dir, nil); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}
+
 func TestOf(t *testing.T) {
 	for name, want := range map[string]string{"claude-code": "claude", "codex-mcp-client": "codex", "gemini-cli-mcp-client": "gemini", "opencode": "opencode", "": "", "other": ""} {
 		if c := Of(name); c.Agent != want || c.Longest <= 0 || c.Longest > 10*time.Minute {
