@@ -39,7 +39,7 @@ var rooms = []room{
 		"to open a file without waiting for a pipe is of use to any room that reads files, and needs none"},
 	{"durable", []string{"regularfile"},
 		"a file that lasts is of use to any room, whatever is in it"},
-	{"readonly", []string{"regularfile"},
+	{"readonly", []string{"pattern", "regularfile"},
 		"whether a command only reads is told from its text and what is on the disk; what follows from that is the core's affair"},
 	{"hook", []string{"durable", "pattern", "proc", "regularfile", "sanitize"},
 		"a hook is a command with an event on its stdin; what a team is it learns from the event alone"},

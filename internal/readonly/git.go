@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cadre/internal/pattern"
 )
 
 // gitCommand is what may be given to a command of git's that only reads.
@@ -16,17 +18,19 @@ type gitCommand struct {
 	diffs  bool     // it takes the options that say which differences are shown, and how
 	tree   bool     // it compares with files of the worktree, or writes the index
 	lists  []string // options of which there must be one where there are operands
+	reads  bool     // it shows what is in files
+	shows  []string // options with which it does; of those that say which differences are shown, all but gitNames
 }
 
 // gitCommands are those that only read. An abbreviated option is not accepted, nor is one that writes (--output), runs a program (--ext-diff, --textconv,
 // --show-signature), or reads a file from elsewhere (--no-index, --contents, -O, -S of blame).
 var gitCommands = map[string]gitCommand{
-	"status": {flags: "sbvz", bundle: true, joined: "u", tree: true,
+	"status": {flags: "sbvz", bundle: true, joined: "u", tree: true, shows: []string{"-v", "--verbose"},
 		long: []string{"--short", "--branch", "--show-stash", "--porcelain[=]", "--long", "--verbose", "--untracked-files[=]", "--ignored[=]", "--column[=]", "--no-column",
 			"--ahead-behind", "--no-ahead-behind", "--renames", "--no-renames", "--find-renames[=]", "--null"}},
-	"log":  {diffs: true, values: "L", long: gitHistory},
-	"show": {diffs: true, long: gitHistory},
-	"diff": {diffs: true, tree: true, long: []string{"--cached", "--staged", "--merge-base"}},
+	"log":  {diffs: true, values: "L", long: gitHistory, shows: []string{"-L", "--cc", "--dd"}},
+	"show": {diffs: true, long: gitHistory, reads: true},
+	"diff": {diffs: true, tree: true, reads: true, long: []string{"--cached", "--staged", "--merge-base"}},
 	"branch": {flags: "arvq", bundle: true, lists: []string{"--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"},
 		long: []string{"--all", "--remotes", "--list", "--verbose", "--show-current", "--contains[=]", "--no-contains[=]", "--merged[=]", "--no-merged[=]", "--points-at=", "--sort=",
 			"--format=", "--color[=]", "--no-color", "--column[=]", "--no-column", "--abbrev[=]", "--no-abbrev", "--ignore-case"}},
@@ -37,7 +41,7 @@ var gitCommands = map[string]gitCommand{
 	"ls-files": {flags: "cdmoiskutvz", bundle: true, values: "x", tree: true,
 		long: []string{"--cached", "--deleted", "--modified", "--others", "--ignored", "--stage", "--directory", "--no-empty-directory", "--unmerged", "--killed", "--deduplicate",
 			"--exclude=", "--exclude-standard", "--error-unmatch", "--full-name", "--abbrev[=]", "--eol"}},
-	"blame": {flags: "wbflnpstecM", joined: "C", values: "L", tree: true,
+	"blame": {flags: "wbflnpstecM", joined: "C", values: "L", tree: true, reads: true,
 		long: []string{"--porcelain", "--line-porcelain", "--show-email", "--show-name", "--show-number", "--show-stats", "--root", "--date=", "--since=", "--abbrev=", "--color-lines",
 			"--color-by-age", "--minimal", "--first-parent", "--reverse", "--no-progress"}},
 }
@@ -65,6 +69,13 @@ var gitDiffs = []string{"--patch", "--no-patch", "--unified=", "--raw", "--patch
 	"--pickaxe-regex", "--relative[=]", "--no-relative", "--text", "--ignore-cr-at-eol", "--ignore-space-at-eol", "--ignore-space-change", "--ignore-all-space", "--ignore-blank-lines",
 	"--inter-hunk-context=", "--function-context", "--exit-code", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules[=]", "--src-prefix=", "--dst-prefix=",
 	"--no-prefix", "--default-prefix", "--line-prefix=", "--ita-invisible-in-index"}
+
+// gitNames are those of these options with which no content of a file is shown.
+var gitNames = []string{"--no-patch", "--raw", "--stat", "--compact-summary", "--numstat", "--shortstat", "--dirstat",
+	"--cumulative", "--summary", "--name-only", "--name-status", "--color", "--no-color", "--no-renames", "--abbrev",
+	"--full-index", "--find-renames", "--find-copies", "--find-copies-harder", "--diff-filter", "--relative", "--no-relative",
+	"--ignore-submodules", "--no-ext-diff", "--no-textconv", "-s", "-z", "-t", "-M", "-C", "-B", "-l", "-X",
+	"-n", "-i", "-g", "-E", "-F", "-P"} // the last ones say which commits are shown
 
 // git looks at the words of git.
 func git(l *looker, args []arg) bool {
@@ -113,13 +124,18 @@ func git(l *looker, args []arg) bool {
 			}
 		}
 	}
-	shows := slices.ContainsFunc(options, func(o string) bool {
-		return slices.Contains([]string{"-p", "-u", "--patch", "-c", "--cc", "-S", "-G", "-L"}, o)
-	})
-	if name == "show" || name == "diff" || name == "blame" || shows {
-		l.found.Reads, l.found.Walks = true, true
-	}
+	l.found.Reads = c.reads || slices.ContainsFunc(options, c.shown)
+	l.found.Walks, l.found.Lists = true, true
 	return true
+}
+
+// shown reports whether an option may make the command show what is in files.
+func (c *gitCommand) shown(option string) bool {
+	if slices.Contains(c.shows, option) {
+		return true
+	}
+	own := slices.ContainsFunc(c.long, func(o string) bool { return strings.TrimRight(o, "[=]") == option })
+	return c.diffs && !own && !slices.Contains(gitNames, option)
 }
 
 // into changes where git looks for its repository.
@@ -165,12 +181,12 @@ func (c *gitCommand) sort(words []arg) (operands, options []string, ok bool) {
 		case strings.HasPrefix(w, "--"):
 			name, text, has := strings.Cut(w, "=")
 			switch {
-			case strings.Contains(text, "%G") || strings.Contains(text, "signature"): // checked by a program
+			case asksSignature(text):
 				return nil, nil, false
 			case has && (slices.Contains(long, name+"=") || slices.Contains(long, name+"[=]")):
 			case !has && (slices.Contains(long, name) || slices.Contains(long, name+"[=]")):
 			case !has && slices.Contains(long, name+"=") && i+1 < len(words):
-				if i++; words[i].globbed || strings.Contains(words[i].text, "%G") || strings.Contains(words[i].text, "signature") {
+				if i++; words[i].globbed || asksSignature(words[i].text) {
 					return nil, nil, false
 				}
 			default:
@@ -195,6 +211,9 @@ func (c *gitCommand) sort(words []arg) (operands, options []string, ok bool) {
 				}
 			case len(w) == 2 && strings.Contains(flags, letter):
 			case c.bundle && strings.Trim(w[1:], flags) == "":
+				for _, letter := range w[2:] {
+					options = append(options, "-"+string(letter))
+				}
 			default:
 				return nil, nil, false
 			}
@@ -203,6 +222,12 @@ func (c *gitCommand) sort(words []arg) (operands, options []string, ok bool) {
 	}
 	return operands, options, true
 }
+
+// signature is a placeholder of a format for what a program says of a signature: %G?, %+GG, %(signature:key).
+var signature = pattern.Lazy(`%[-+ ]*G|(?i:signature)`)
+
+// asksSignature reports whether a format, or a key to sort by, has signatures checked. A program does that.
+func asksSignature(text string) bool { return signature().MatchString(text) }
 
 // gitSurroundings reports whether no variable tells git to use another repository or configuration, to run a program, or to write what it does
 // into a file. A pager runs at a terminal alone; the agents name one there that only prints.

@@ -39,6 +39,10 @@ func TestRepositoriesThatRunPrograms(t *testing.T) {
 		{name: "a hook elsewhere", command: "git status", config: "[core]\n\thooksPath = hooks\n", files: map[string]string{"hooks/post-index-change": "#!/bin/sh\nexec RUN\n"}},
 		{name: "signatures", command: "git log", config: "[log]\n\tshowSignature = true\n[gpg]\n\tprogram = RUN\n", prepare: signed},
 		{name: "signatures in a format", command: "git log", config: "[format]\n\tpretty = %G?\n[gpg]\n\tprogram = RUN\n", prepare: signed},
+		{name: "signatures behind a space", command: "git log", config: "[format]\n\tpretty = \"format:% GK\"\n[gpg]\n\tprogram = RUN\n", prepare: signed},
+		{name: "signatures behind a plus", command: "git show", config: "[format]\n\tpretty = %+GG\n[gpg]\n\tprogram = RUN\n", prepare: signed},
+		{name: "signatures in a named format", command: "git log --pretty=mine", config: "[pretty]\n\tmine = %-G?\n[gpg]\n\tprogram = RUN\n", prepare: signed},
+		{name: "signatures in an order", command: "git branch", config: "[branch]\n\tsort = signature\n", terminal: true}, // newer versions know it
 		{name: "a promise of objects", command: "git log -p", config: "[remote \"origin\"]\n\turl = ext::RUN\n\tpromisor = true\n[protocol]\n\tallow = always\n[extensions]\n\tpartialClone = origin\n", prepare: promised},
 		{name: "a submodule's", command: "git status", prepare: submodule},
 		{name: "a submodule's, of diff", command: "git diff", prepare: submodule},

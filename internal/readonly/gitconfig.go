@@ -126,7 +126,9 @@ func (s setting) runs(command string, paged bool) bool {
 	case "log":
 		return s.key == "showsignature" && !s.off() || s.key == "diffmerges"
 	case "format", "pretty":
-		return strings.Contains(s.value, "%G")
+		return asksSignature(s.value)
+	case "branch", "tag":
+		return s.key == "sort" && asksSignature(s.value)
 	case "status":
 		return s.key == "submodulesummary" && !s.off()
 	case "remote":

@@ -34,7 +34,7 @@ func (l *looker) path(word string) bool {
 		if !ok || !l.inside(real) || !ordinary(real) {
 			return false
 		}
-		l.found.Files = append(l.found.Files, real)
+		l.found.Files = append(l.found.Files, real, filepath.Clean(path)) // a rule may name either
 	}
 	return true
 }

@@ -53,9 +53,9 @@ type Scope struct {
 // Found is what an accepted command does.
 type Found struct {
 	Calls [][]string // the words of each program that it runs
-	Files []string   // paths that it names or searches, resolved
+	Files []string   // files that it reads and folders in which it searches, as they are named and resolved
 	Reads bool       // it shows what is in files, not only which there are
-	Walks bool       // it may look at files below the folders that it names
+	Walks bool       // it may read files below the folders that it searches
 	Lists bool       // it shows which files there are
 }
 

@@ -121,7 +121,7 @@ func TestRefuses(t *testing.T) {
 			"git --config-env=core.pager=X log", "git --git-dir=../outside log", "git --git-dir ../outside log", "git --work-tree=.. status", "git --exec-path=. log", "git -p log", "git --paginate log", "git -C .. log",
 			"git -C folder log", "git -C /dev/null status", "git log --output=x", "git log --output x", "git diff --output=x", "git show --outpu=x", "git log --ext-diff", "git log -p --ext-diff", "git diff --ext-diff", "git show --textconv",
 			"git log --textconv", "git diff --text --textconv", "git blame --textconv a.txt", "git diff --no-index a.txt ../outside/hidden.txt", "git diff --no-index a.txt b.go", "git diff a.txt ../outside/hidden.txt", "git diff /dev/null " + w.outside + "/hidden.txt",
-			"git diff a.txt link", "git diff -O../outside/hidden.txt", "git diff -O x", "git log --show-signature", "git log --format=%G?", "git log --format '%GG'", "git log --pretty=format:%GK", "git log --remerge-diff", "git log --diff-merges=remerge", "git log --submodule=log -p",
+			"git diff a.txt link", "git diff -O../outside/hidden.txt", "git diff -O x", "git log --show-signature", "git log --format=%G?", "git log --format '%GG'", "git log --pretty=format:%GK", "git log '--format=%+G?'", "git log --format '%-GG'", "git show '--pretty=format:x% GK'", "git branch --sort=-Signature:key", "git log --remerge-diff", "git log --diff-merges=remerge", "git log --submodule=log -p",
 			"git diff --submodule", "git branch x", "git branch -D main", "git branch -d main", "git branch -m a b", "git branch -c a", "git branch -f main HEAD", "git branch -u origin/main", "git branch --unset-upstream", "git branch --edit-description", "git branch -v x", "git branch -a x",
 			"git branch -- x", "git branch --list -D main", "git branch --lis x", "git branch -l x", "git branch --set-upstream-to=x", "git branch --format='%(signature)'", "git branch --sort=signature", "git branch --track x", "git rev-parse --parseopt", "git rev-parse --git-path x", "git rev-parse --resolve-git-dir ../outside",
 			"git blame --contents ../outside/hidden.txt a.txt", "git blame -S ../outside/hidden.txt a.txt", "git blame --ignore-revs-file=../outside/hidden.txt a.txt", "git ls-files -X ../outside/hidden.txt", "git ls-files --exclude-from=x", "git ls-files --with-tree=x", "git ls-files --recurse-submodules",
@@ -232,6 +232,10 @@ func TestCall(t *testing.T) {
 func TestConcerns(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, w.project, map[string]string{".env": "x", "secrets/key": "x"})
+	if err := os.Symlink("a.txt", filepath.Join(w.project, "inside")); err != nil {
+		t.Fatal(err)
+	}
+	w.env = append(w.env, "LC_ALL=C.UTF-8")
 	for _, c := range []struct {
 		rule, command string
 		want          bool
@@ -245,6 +249,20 @@ func TestConcerns(t *testing.T) {
 		{"Read(./secrets/**)", "cat a.txt", false}, {"Read(secrets)", "cat secrets/key", true}, {"Read(**/key)", "cat secrets/key", true}, {"Read(~/.ssh/**)", "rg x", false},
 		{"Read(//etc/**)", "rg x", false}, {"Read(/" + w.project + "/secrets/**)", "cat secrets/key", true}, {"Read(./secrets/**)", "git show", true}, {"Read(./secrets/**)", "git log --oneline", false},
 		{"Read(./secrets/**)", "git log -p", true}, {"Read(*.txt)", "cat a.txt", true}, {"Grep", "rg x", true}, {"Grep", "cat a.txt", false}, {"Glob", "find .", true},
+		{"Read(./.env)", "git log -U3 -- .env", true}, {"Read(./.env)", "git log --unified=1", true}, {"Read(./.env)", "git log --binary", true},
+		{"Read(./.env)", "git log --patch-with-raw", true}, {"Read(./.env)", "git log --patch-with-stat", true}, {"Read(./.env)", "git status -v", true},
+		{"Read(./.env)", "git status --verbose", true}, {"Read(./.env)", "git status -sv", true}, {"Read(./.env)", "git log -L 1,2:.env", true},
+		{"Read(./.env)", "git log --cc", true}, {"Read(./.env)", "git log --word-diff", true}, {"Read(./.env)", "git log -S x", true}, {"Read(./.env)", "git log -W", true},
+		{"Read(./.env)", "git log --stat -M -5 --name-only --format=%h --all -z -- .env", false}, {"Read(./.env)", "git status -sb", false}, {"Read(./.env)", "git branch -vv", false},
+		{"Read(./.env)", "git status && cat a.txt", false}, {"Read(./.env)", "find . && cat a.txt", false}, {"Read(./.env)", "git show HEAD && cat a.txt", true},
+		{"Bash(*.env*)", "cat .env", true}, {"Bash(*secret*)", "cat a.txt secrets/key", true}, {"Bash(c*env)", "cat .env", true}, {"Bash(git l*-p)", "git log -1 -p", true},
+		{"Bash(cat*txt)", "cat a.txt", true}, {"Bash(c*t *.txt)", "cat -n a.txt", true}, {"Bash(g*log:*)", "git -C sub log", true}, {"Bash(git p*)", "git log --pretty=oneline", false},
+		{"Bash(rm*)", "ls", false}, {"Bash(*rm *)", "ls a.txt", false}, {"Bash(*)", "ls", true}, {"Bash(*push*)", "git log", false}, {"Bash(cat *.md)", "cat a.txt", false},
+		{"Read([!b]*.txt)", "cat a.txt", true}, {"Read([^b]*.txt)", "cat a.txt", true}, {"Read([[:alpha:]].txt)", "cat a.txt", true}, {"Read(*.{txt,md})", "cat a.txt", true},
+		{"Read(x[ab].txt)", "cat a.txt", false}, {"Read(a\\.txt)", "cat a.txt", true}, {"Read(café.txt)", "cat 'café.txt'", true}, {"Read(café.txt)", "cat 'café.txt'", true},
+		{"Read(./inside)", "cat inside", true}, {"Read(./a.txt)", "cat inside", true},
+		{"LS", "ls -R", true}, {"Glob", "ls -R .", true}, {"LS", "ls", true}, {"Glob(**)", "ls *.go", true}, {"Glob", "rg --files", true}, {"Glob", "git ls-files", true}, {"Glob", "echo *.go", true},
+		{"LS", "tree", true}, {"Glob", "cat a.txt", false}, {"LS", "pwd", false}, {"Grep", "ls -R", false},
 	} {
 		found, ok := w.scope().Command(c.command)
 		if !ok {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cadre/internal/pattern"
 )
 
 // Concerns reports whether a rule that denies something, or wants it to be asked about, may be about what was found. Rules have the syntax of Claude Code:
@@ -27,14 +29,18 @@ func (f *Found) Concerns(rule, home, base string) bool {
 	case "Grep":
 		return f.Reads && f.Walks
 	case "Glob", "LS":
-		return f.Walks
+		return f.Walks || f.Lists
 	}
 	return false
 }
 
-// callMatches reports whether a pattern for commands may be about a call: its words are among those of the call, in their order.
+// callMatches reports whether a pattern for commands may be about a call: its words are among those of the call, in their order, or
+// what is around its stars is.
 func callMatches(pattern string, call []string) bool {
 	pattern = strings.TrimSuffix(pattern, ":*")
+	if strings.Contains(pattern, "*") && starsMatch(pattern, call) {
+		return true
+	}
 	if strings.ContainsAny(pattern, "\"'\\$`|&;<>?[") {
 		name, _, _ := strings.Cut(pattern, " ")
 		return strings.ContainsAny(name, "*\"'\\$`?[") || name == call[0]
@@ -53,6 +59,26 @@ func callMatches(pattern string, call []string) bool {
 			return false
 		}
 		rest = rest[i+1:]
+	}
+	return true
+}
+
+// starsMatch reports whether the parts of a pattern between its stars and spaces are in a call, in their
+// order. A star may stand for any text, also for several words. The first part begins the call, and what
+// is behind a space begins a word.
+func starsMatch(pattern string, call []string) bool {
+	text := " " + strings.Join(call, " ")
+	for i, part := range strings.Split(" "+pattern, "*") {
+		for j, word := range strings.Fields(part) {
+			if j > 0 || strings.HasPrefix(part, " ") {
+				word = " " + word
+			}
+			at := strings.Index(text, word)
+			if at < 0 || i == 0 && j == 0 && at > 0 {
+				return false
+			}
+			text = text[at+len(word):]
+		}
 	}
 	return true
 }
@@ -126,6 +152,13 @@ func mayMatch(pattern, file []string, below bool) bool {
 	case pattern[0] == "**":
 		return mayMatch(pattern[1:], file, below) || mayMatch(pattern, file[1:], below)
 	}
-	ok, err := path.Match(pattern[0], file[0])
+	ok, err := path.Match(wider(pattern[0]), file[0])
 	return (err != nil || ok) && mayMatch(pattern[1:], file[1:], below)
 }
+
+// unclear is what one tool reads in another way than the next: a letter may be written with its accent or as two characters.
+var unclear = pattern.Lazy(`[a-z]?[^\x00-\x7f]+|[\[{\\].*`)
+
+// wider returns a pattern for one name without what is not certain in it: sets of characters, which
+// path.Match negates in its own way, choices between braces, backslashes, and letters that are not ASCII.
+func wider(name string) string { return unclear().ReplaceAllString(name, "*") }

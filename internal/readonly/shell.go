@@ -141,10 +141,20 @@ func (l *looker) call(c *syntax.CallExpr) bool {
 			return false
 		}
 	}
+	// What a program only names is nothing that it reads.
+	before := l.found
+	l.found.Reads, l.found.Walks = false, false
+	var ok bool
 	if p.own != nil {
-		return p.own(l, args[1:])
+		ok = p.own(l, args[1:])
+	} else {
+		ok = l.options(&p, args[1:])
 	}
-	return l.options(&p, args[1:])
+	if !l.found.Reads {
+		l.found.Files, l.found.Walks = before.Files, false
+	}
+	l.found.Reads, l.found.Walks = l.found.Reads || before.Reads, l.found.Walks || before.Walks
+	return ok
 }
 
 // arg is a word that a program gets.
