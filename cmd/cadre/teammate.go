@@ -219,9 +219,11 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, seat.Leave(context.WithoutCancel(ctx))) }()
-	key, err := seat.LeadKey(ctx, s.key)
-	if err != nil {
-		return usage{err}
+	var key *native.LeadKey
+	if !s.joins {
+		if key, err = seat.LeadKey(ctx, s.key); err != nil {
+			return usage{err}
+		}
 	}
 	if err := seat.Procs.Bequeath("/usr/bin/env", "CADRE_HOME="+a.home.Root, "CLAUDE_CONFIG_DIR="+a.home.Claude, self(), "bury", s.team, s.name, s.again()); err != nil {
 		return err

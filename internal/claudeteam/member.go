@@ -33,7 +33,7 @@ type Options struct {
 
 	PlanRequired bool            // nothing is changed before the lead approved a plan
 	Color        string          // of its messages
-	LeadKey      *native.LeadKey // tells the lead's messages from others that claim to be; nil where there is none
+	LeadKey      *native.LeadKey // tells the lead's messages from others that claim to be; nil where the lead does not sign to this member
 	Pane         string          // where it runs, as the lead closes it: %1
 	Leaves       bool            // its entry is taken off the roster at its end; else the lead does that
 	Seat         *Seat           // where one that was killed is missed, and gone on for; nil for nowhere

@@ -22,7 +22,6 @@ import (
 //	<root>/<team>/<name>/seat.json    who sits there
 //	                     processes/   of its agent (proc)
 //	                     scratch/     of its agent's session
-//	              lead-key            of the lead's signatures, where one of the members was given it
 type Seat struct {
 	Procs *proc.Register // of the member's agent
 
@@ -35,11 +34,18 @@ type Seat struct {
 
 // sitter is what is known of who sits there.
 type sitter struct {
-	Lead     string `json:"lead"`               // session of the team's lead
-	Agent    string `json:"agent"`              // which agent it is
-	Session  string `json:"session,omitempty"`  // its own id of its session
-	Working  bool   `json:"working,omitempty"`  // a turn runs
-	JoinedAt int64  `json:"joinedAt,omitempty"` // of its entry on the roster, where it joined by hand
+	Lead     string  `json:"lead"`               // session of the team's lead
+	Agent    string  `json:"agent"`              // which agent it is
+	Session  string  `json:"session,omitempty"`  // its own id of its session
+	Working  bool    `json:"working,omitempty"`  // a turn runs
+	JoinedAt int64   `json:"joinedAt,omitempty"` // of its entry on the roster, where it joined by hand
+	Key      leadKey `json:"key,omitzero"`       // of the signatures of the lead that started it
+}
+
+// leadKey is the key with which a lead signs to one teammate that it starts. It holds for one process of the lead's.
+type leadKey struct {
+	Lead claudefs.LeadProcess `json:"lead"`
+	Key  string               `json:"key"`
 }
 
 // standUp is how long whoever looks after somebody who was killed may sit there.
@@ -138,7 +144,7 @@ func (s *Seat) Join(ctx context.Context, m native.Member) error {
 			return err
 		}
 	}
-	s.sits.JoinedAt = m.JoinedAt
+	s.sits.JoinedAt, s.sits.Key = m.JoinedAt, leadKey{} // whoever sat here before may have been started by the lead
 	if err := s.save(); err != nil {
 		return err
 	}
@@ -194,32 +200,29 @@ func Sweep(ctx context.Context, claude, root string) error {
 	return err
 }
 
-// leadKey is the file of the key, which holds for one process of the lead's.
-type leadKey struct {
-	Lead *claudefs.LeadProcess `json:"lead,omitempty"`
-	Key  string                `json:"key"`
-}
-
-// LeadKey is the key of the lead's signatures: the given one, which it keeps for those who join by hand, or one that was kept; nil where there is none.
+// LeadKey is the key with which the lead signs what it sends to this member: the given one, which is kept for whoever goes on for the member, else the one that was
+// kept; nil where there is none. A lead has a key for each teammate that it starts, and signs nothing to others: whoever joins by hand has none.
 func (s *Seat) LeadKey(ctx context.Context, given string) (*native.LeadKey, error) {
 	c, err := s.team.Config(ctx)
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(filepath.Dir(s.dir), "lead-key")
-	if given != "" {
-		key, err := native.ParseLeadKey(given)
-		if err == nil {
-			err = writeWhole(path, leadKey{c.LeadProcess, given})
+	var lead claudefs.LeadProcess
+	if c.LeadProcess != nil {
+		lead = *c.LeadProcess
+	}
+	if given == "" {
+		if s.sits.Key.Key == "" || s.sits.Key.Lead != lead {
+			return nil, nil
 		}
-		return key, err
+		return native.ParseLeadKey(s.sits.Key.Key)
 	}
-	var kept leadKey
-	data, err := regularfile.Read(path, maxNote)
-	if err != nil || json.Unmarshal(data, &kept) != nil || kept.Lead == nil || c.LeadProcess == nil || *kept.Lead != *c.LeadProcess {
-		return nil, nil
+	key, err := native.ParseLeadKey(given)
+	if err != nil {
+		return nil, err
 	}
-	return native.ParseLeadKey(kept.Key)
+	s.sits.Key = leadKey{lead, given}
+	return key, s.save()
 }
 
 // Bury does for a member that was killed what it cannot do any more: it ends what is left of its agent and tells the lead, and one that joined by hand it takes

@@ -1,6 +1,7 @@
 package claudeteam
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -194,7 +195,7 @@ func TestKilledOffTheRoster(t *testing.T) {
 	s.missed()
 }
 
-// The key that one member was given tells the lead's messages for those who join by hand, as long as the same lead runs.
+// The key that a member was given holds for whoever goes on for it, as long as the same lead runs, and for nobody else: each teammate has its own.
 func TestKeptKey(t *testing.T) {
 	s := newStage(t, "ann")
 	lead := func(pid int) {
@@ -221,14 +222,32 @@ func TestKeptKey(t *testing.T) {
 	if k, err := seat.LeadKey(s.ctx, key); k == nil || err != nil {
 		t.Errorf("it takes %v, %v", k, err)
 	}
+	if _, err := seat.LeadKey(s.ctx, "nonsense"); err == nil {
+		t.Error("it takes nonsense for a key")
+	}
+	other, err := Take(s.ctx, seats(s.claude), s.team, "bob", "claude")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k, err := other.LeadKey(s.ctx, ""); k != nil || err != nil {
+		t.Errorf("another has %v, %v", k, err)
+	}
+	if err := errors.Join(seat.Procs.Close(s.ctx), other.Leave(s.ctx)); err != nil { // as where it was killed
+		t.Fatal(err)
+	}
+	seat = s.take("codex")
 	if k, err := seat.LeadKey(s.ctx, ""); k == nil || err != nil {
-		t.Errorf("who joined has %v, %v", k, err)
+		t.Errorf("who goes on for it has %v, %v", k, err)
 	}
 	lead(2)
 	if k, err := seat.LeadKey(s.ctx, ""); k != nil || err != nil {
 		t.Errorf("of a lead that ended it has %v, %v", k, err)
 	}
-	if _, err := seat.LeadKey(s.ctx, "nonsense"); err == nil {
-		t.Error("it takes nonsense for a key")
+	lead(1)
+	if err := seat.Join(s.ctx, native.Member{Name: "cyd", JoinedAt: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if k, err := seat.LeadKey(s.ctx, ""); k != nil || err != nil {
+		t.Errorf("who joined by hand has %v, %v", k, err)
 	}
 }
