@@ -73,7 +73,7 @@ func (s Scope) Call(tool, input string) (*Found, bool) {
 	case "Bash":
 		return s.bash(fields)
 	case "Agent", "Task":
-		if explores(fields) {
+		if s.explores(fields) {
 			return &Found{}, true
 		}
 	}
@@ -108,18 +108,6 @@ func (s Scope) bash(fields map[string]json.RawMessage) (*Found, bool) {
 	return s.Command(command)
 }
 
-// explores reports whether a call of Claude Code's Agent starts its subagent that only explores. The tools of that one are asked about like
-// those of the member itself; an option could change that, so only those are accepted that cannot.
-func explores(fields map[string]json.RawMessage) bool {
-	for name := range fields {
-		if !slices.Contains([]string{"subagent_type", "description", "prompt", "model", "run_in_background"}, name) {
-			return false
-		}
-	}
-	var kind string
-	return json.Unmarshal(fields["subagent_type"], &kind) == nil && kind == "Explore"
-}
-
 // Command tells what a shell command reads. It is not ok when that is not certain.
 func (s Scope) Command(command string) (found *Found, ok bool) {
 	return s.command(command, runtime.GOOS != "linux")
@@ -131,7 +119,7 @@ func (s Scope) command(command string, bsd bool) (found *Found, ok bool) {
 		return nil, false
 	}
 	l := looker{scope: s, env: environment(s.Env), bsd: bsd}
-	if !l.begin() || !l.script(command) {
+	if !l.begin() || !l.surroundings() || !l.script(command) {
 		return nil, false
 	}
 	slices.Sort(l.found.Files)

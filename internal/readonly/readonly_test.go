@@ -156,6 +156,12 @@ func TestSurroundings(t *testing.T) {
 		{"another repository", "git status", func(s *Scope) { s.Env = append(s.Env, "GIT_DIR="+w.outside) }},
 		{"git's trace", "git status", func(s *Scope) { s.Env = append(s.Env, "GIT_TRACE="+w.project+"/x") }},
 		{"configuration in variables", "git status", func(s *Scope) { s.Env = append(s.Env, "GIT_CONFIG_COUNT=1") }},
+		{"code of the project", "ls", func(s *Scope) { s.Env = append(s.Env, "BASH_ENV="+w.project+"/x") }},
+		{"code by a folder's name", "ls", func(s *Scope) { s.Env = append(s.Env, "ENV=x") }},
+		{"a library of the project", "ls", func(s *Scope) { s.Env = append(s.Env, "LD_PRELOAD=/lib/x.so "+w.project+"/x.so") }},
+		{"libraries of the folder", "ls", func(s *Scope) { s.Env = append(s.Env, "LD_LIBRARY_PATH=/opt/lib:") }},
+		{"zsh's folder", "ls", func(s *Scope) { s.Env = append(s.Env, "ZDOTDIR="+w.project) }},
+		{"a trace with a prompt", "ls", func(s *Scope) { s.Env = append(s.Env, "SHELLOPTS=braceexpand:xtrace", "PS4=$(touch x)") }},
 		{"it runs outside", "ls", func(s *Scope) { s.Dir = w.outside }},
 		{"it runs nowhere", "ls", func(s *Scope) { s.Dir = filepath.Join(w.project, "nowhere") }},
 		{"it runs in a link outside", "ls", func(s *Scope) { s.Dir = filepath.Join(w.project, "folder") }},
@@ -178,6 +184,11 @@ func TestSurroundings(t *testing.T) {
 		if _, ok := s.Command(c.command); ok {
 			t.Errorf("%s: %q is accepted", c.name, c.command)
 		}
+	}
+	usual := w.scope()
+	usual.Env = append(usual.Env, "BASH_ENV="+w.home+"/bash", "LD_LIBRARY_PATH=/usr/local/lib", "SHELLOPTS=braceexpand", "ENV=")
+	if _, ok := usual.Command("ls"); !ok {
+		t.Error("code of the user's is refused")
 	}
 	linked := filepath.Join(filepath.Dir(w.project), "linked")
 	if err := os.Symlink(w.project, linked); err != nil {
