@@ -139,6 +139,11 @@ func (a *app) open(ctx context.Context, name string, writing bool) (*desk.Desk, 
 	}
 	options := desk.Options{Log: a.note}
 	if writing {
+		// A session that stays, such as a lead without a host, is not to end with a sync that failed.
+		options.Reopen = func(context.Context) (desk.Journal, error) {
+			j, _, err := a.home.Open(name, a.note)
+			return j, err
+		}
 		options.Hooks = a.hooks(nil)
 		options.Project = a.projector(dir)
 	}

@@ -12,6 +12,7 @@
 //   - Do returns without an error only when the command is durable, or had been before.
 //   - A command that is tried again with the same id after any failure happens once.
 //   - View shows a state that some prefix of the history gives; Refresh brings it to the present end.
+//   - After a sync that failed, a desk that was told how opens its journal again, and records from the next command on.
 //   - A desk may be used from any goroutine; other processes may have desks on the same team.
 package desk
 
@@ -31,6 +32,8 @@ import (
 
 // Options of a desk. All may be zero.
 type Options struct {
+	// Reopen opens the journal again after a sync that failed, when it takes no record any more; nil for whoever ends then, as a host does. The desk closes both.
+	Reopen func(ctx context.Context) (journal.Journal, error)
 	// Hooks finds and runs the hooks of the team; nil for none.
 	Hooks Hooks
 	// Project is called to bring the projections up to date with the state, which must not be kept. It is called by Close
@@ -54,11 +57,13 @@ type Hooks func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, e
 
 // Desk is one actor's handle on a team.
 type Desk struct {
-	journal journal.Journal
-	opts    Options
+	opts Options
 
-	mu    sync.RWMutex // guards state
-	state *team.State
+	mu      sync.RWMutex // guards state and journal
+	state   *team.State
+	journal journal.Journal
+
+	reopening sync.Mutex // held while another journal takes the place of a broken one
 
 	saving       sync.Mutex // held while a snapshot is made
 	snapshotSize int
@@ -82,23 +87,39 @@ func Open(ctx context.Context, j journal.Journal, opts Options) (*Desk, error) {
 		opts.Decide = team.Decide
 	}
 	d := &Desk{journal: j, opts: opts}
-	snapshot, err := j.Snapshot(ctx)
-	if err == nil {
-		d.snapshotSize = len(snapshot.Data)
-		d.state, err = team.DecodeSnapshot(snapshot.Seq, snapshot.Data)
-		if err != nil && !errors.Is(err, team.ErrNewer) {
-			// The history has everything that the snapshot has.
-			d.log(fmt.Sprintf("the snapshot is passed over: %v", err))
-			d.state, err = team.DecodeSnapshot(0, "")
-		}
-	}
-	if err == nil {
-		err = d.Refresh(ctx)
-	}
-	if err != nil {
+	var err error
+	if d.state, d.snapshotSize, err = d.load(ctx, j); err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
 	return d, nil
+}
+
+// load returns the state at the end of the journal, and the size of the snapshot that it was read from.
+func (d *Desk) load(ctx context.Context, j journal.Journal) (state *team.State, size int, err error) {
+	snapshot, err := j.Snapshot(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	state, err = team.DecodeSnapshot(snapshot.Seq, snapshot.Data)
+	if err != nil && !errors.Is(err, team.ErrNewer) {
+		// The history has everything that the snapshot has.
+		d.log(fmt.Sprintf("the snapshot is passed over: %v", err))
+		state, err = team.DecodeSnapshot(0, "")
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	for r, err := range j.Read(ctx, state.Seq()) {
+		if err != nil {
+			return nil, 0, err
+		}
+		record, err := team.DecodeRecord(r.Seq, string(r.Data))
+		if err != nil {
+			return nil, 0, err
+		}
+		state.Apply(record)
+	}
+	return state, len(snapshot.Data), nil
 }
 
 // Broken reports whether the error of a command says that this desk can record nothing any more and has to be opened anew.
@@ -138,7 +159,7 @@ func (d *Desk) Team() (t team.Team) {
 
 // Refresh brings the state up to the end of the journal.
 func (d *Desk) Refresh(ctx context.Context) error {
-	for r, err := range d.journal.Read(ctx, d.Seq()) {
+	for r, err := range d.records(ctx, d.Seq()) {
 		if err != nil {
 			return err
 		}
@@ -166,14 +187,14 @@ func (d *Desk) see(r journal.Record) error {
 
 // Sync returns when everything that the desk shows is durable. Who acts on what it shows outside the journal, and could not do so twice, waits for that first.
 func (d *Desk) Sync(ctx context.Context) error {
-	_, err := d.journal.Append(ctx, d.Seq(), d.see, func() ([]byte, error) { return nil, nil })
+	_, err := d.append(ctx, func() ([]byte, error) { return nil, nil })
 	return err
 }
 
 // Wait returns soon after there is a record after seq, with the state up to date.
 func (d *Desk) Wait(ctx context.Context, after int64) error {
 	for d.Seq() <= after {
-		if err := d.journal.Wait(ctx, after); err != nil {
+		if err := d.wait(ctx, after); err != nil {
 			return err
 		}
 		if err := d.Refresh(ctx); err != nil {
@@ -185,12 +206,25 @@ func (d *Desk) Wait(ctx context.Context, after int64) error {
 
 // Read yields the records after seq after that are there.
 func (d *Desk) Read(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
-	return decoded(d.journal.Read(ctx, after))
+	return decoded(d.records(ctx, after))
 }
 
 // Watch yields the records after seq after as they come, until ctx ends.
 func (d *Desk) Watch(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
-	return decoded(journal.Watch(ctx, d.journal, after))
+	return decoded(func(yield func(journal.Record, error) bool) {
+		for {
+			for r, err := range d.records(ctx, after) {
+				if !yield(r, err) || err != nil {
+					return
+				}
+				after = r.Seq
+			}
+			if err := d.wait(ctx, after); err != nil {
+				yield(journal.Record{}, err)
+				return
+			}
+		}
+	})
 }
 
 func decoded(records iter.Seq2[journal.Record, error]) iter.Seq2[*team.Record, error] {
@@ -245,7 +279,7 @@ func (d *Desk) send(ctx context.Context, c team.Command) (Receipt, error) {
 		return Receipt{}, err
 	}
 	var decision team.Decision
-	seq, err := d.journal.Append(ctx, d.Seq(), d.see, func() ([]byte, error) {
+	seq, err := d.append(ctx, func() ([]byte, error) {
 		d.mu.RLock()
 		defer d.mu.RUnlock()
 		var err error
@@ -284,11 +318,12 @@ func (d *Desk) snapshot(ctx context.Context) {
 		return
 	}
 	defer d.saving.Unlock()
-	if !d.journal.SnapshotDue(d.snapshotSize) {
+	j := d.current()
+	if !j.SnapshotDue(d.snapshotSize) {
 		return
 	}
-	err := d.journal.SaveSnapshot(ctx, func() (int64, []byte) {
-		if !d.journal.SnapshotDue(d.snapshotSize) { // another process has just saved one
+	err := j.SaveSnapshot(ctx, func() (int64, []byte) {
+		if !j.SnapshotDue(d.snapshotSize) { // another process has just saved one
 			return 0, nil
 		}
 		d.mu.RLock()
@@ -319,7 +354,7 @@ func (d *Desk) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	d.Project(ctx)
-	return d.journal.Close()
+	return d.current().Close()
 }
 
 // closeTimeout bounds the wait for another process that is projecting just now.
