@@ -148,9 +148,22 @@ func (s *seat) deliverTask(ctx context.Context, session agent.Session, id, task 
 	}
 }
 
-// hand gives the session a prompt. What it does not take is wanted again.
+// hand gives the session a prompt, with the mail that waits for it. What it does not take is wanted again.
 func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, kind team.WantKind) bool {
 	restates := p.Text != "" && s.restates()
+	if p.Text != "" && p.Mail == nil { // what waits comes with it, and not behind it
+		mail, err := s.take(ctx, p.ID)
+		if err != nil {
+			s.unrecorded(err)
+			return false
+		}
+		if len(mail) > 0 {
+			p.Mail, p.Text = mail, p.Text+"\n\n"+letter.Batch(s.teamID, s.member, mail)
+			if slices.ContainsFunc(mail, asksReport) {
+				s.asked()
+			}
+		}
+	}
 	if p.Text != "" {
 		if first := s.unopened(p.ID); first != "" {
 			p.Text = first + "\n\n" + p.Text
@@ -229,7 +242,7 @@ func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Star
 	}
 	s.host.Desk.View(func(st *team.State) {
 		text = briefing.Opening(st, s.member, begun.Resumed, slices.Contains(begun.Seen, 0))
-		if t := st.Team(); s.member == t.Lead && t.ReportAsked && t.LastWords == "" {
+		if t := st.Team(); s.member == t.Lead && t.ReportAsked && t.LastWords == "" && !slices.ContainsFunc(st.Inbox(s.member), asksReport) {
 			text = strings.TrimSpace(text + "\n\n" + briefing.AskReport(merged))
 			s.asked()
 		}

@@ -3,6 +3,7 @@ package team
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -253,10 +254,43 @@ func (d *decision) complete(t *Task, by, result string) error {
 		if result != "" {
 			note += "\n> " + cited(clipTo(result, MaxSubject))
 		}
-		d.tell(d.team.Lead, TypeSystem, t.ID, "%s", note)
+		d.post(Message{To: d.team.Lead, Type: TypeSystem, Ref: t.ID, Body: clip(note), Priority: "normal", Quiet: d.continues(t, by, free)})
 	}
 	d.wakeOwners(free, "task "+t.ID+" is done")
 	return nil
+}
+
+// continues reports whether the end of t leaves the lead nothing to do. Others work, and more is on the list. Or somebody takes the next task. Or nothing is left,
+// and the session that leads asks for the report. A lead whose list ran dry while others work is told: it may have more for who is free.
+func (d *decision) continues(t *Task, by string, free []string) bool {
+	pending, begun := d.counts[statusIndex(Pending)], d.counts[statusIndex(InProgress)]
+	if t.Status == InProgress {
+		begun--
+	} else {
+		pending--
+	}
+	switch {
+	case pending == 0 && begun == 0:
+		return d.team.LeadSession != "" && d.team.LeadSession != User && d.team.LeadLost == 0 && !d.team.ReportAsked
+	case pending == 0:
+		return false
+	case begun > 0:
+		return true
+	}
+	takes := func(m *Member, w *Task) bool {
+		return m.Name != d.team.Lead && m.Agent != External && m.Status.Running() && m.Shutdown.Request == "" && d.takes(m, w)
+	}
+	for _, id := range free {
+		if w := d.task(id); slices.ContainsFunc(d.members, func(m Member) bool { return takes(&m, w) }) {
+			return true
+		}
+	}
+	m := d.member(by)
+	if m == nil {
+		return false
+	}
+	w := d.next(m)
+	return w != nil && takes(m, w)
 }
 
 // freedBy returns the tasks that wait for t and for nothing else.

@@ -47,7 +47,7 @@ func (b *ReportTrouble) decide(d *decision) error {
 			d.emit(&MemberStatusChanged{Member: m.Name, Status: Active, Summary: reason, Trouble: cmp.Or(b.Trouble, "model")})
 		}
 		if !leads && !Hopeless(b.Trouble) { // else its host ends it, and the lead is told of that
-			d.tell(d.team.Lead, TypeSystem, "", "%s has trouble: %s", m.Name, cited(reason))
+			d.hint(d.team.Lead, fmt.Sprintf("%s has trouble: %s", m.Name, cited(reason))) // which it may overcome by itself
 		}
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"cadre/internal/agent"
 	"cadre/internal/letter"
 	"cadre/internal/team"
 )
@@ -134,7 +135,7 @@ func whole(s *team.State, t team.Task) string {
 		row("last failure", quoted(t.Failure))
 	}
 	for _, key := range sorted(t.Metadata) {
-		row("metadata "+quoted(key), line(string(t.Metadata[key]), mostOfAnExcerpt))
+		row("metadata "+quoted(key), line(agent.ReadableJSON(t.Metadata[key]), mostOfAnExcerpt))
 	}
 	part("description", t.Description)
 	part("command, run by a shell", t.Run)

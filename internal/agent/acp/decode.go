@@ -211,11 +211,11 @@ func (d *decoder) name(t tool) (string, string) {
 			}
 		}
 	}
-	text, err := json.Marshal(in)
+	text, err := agent.JSON(in)
 	if err != nil {
 		return name, "{}"
 	}
-	return name, string(text)
+	return name, text
 }
 
 // nameFile puts the file that the tool is about where Claude Code's tools have theirs. A tool that is about several is about none of them alone: what is allowed
@@ -267,8 +267,8 @@ func contentOf(content []sdk.ToolCallContent, output any) string {
 		case string:
 			parts = append(parts, o)
 		default:
-			if text, err := json.Marshal(o); err == nil {
-				parts = append(parts, string(text))
+			if text, err := agent.JSON(o); err == nil {
+				parts = append(parts, text)
 			}
 		}
 	}

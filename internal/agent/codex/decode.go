@@ -332,8 +332,8 @@ func (d *decoder) usage(total breakdown, full, window int64) []any {
 func toolOf(i *item) (name, input string) {
 	switch i.Type {
 	case "commandExecution":
-		text, _ := json.Marshal(object{"command": i.Command})
-		return "Bash", string(text)
+		text, _ := agent.JSON(object{"command": i.Command})
+		return "Bash", text
 	case "fileChange":
 		return "Edit", editOf(i.Changes)
 	case "mcpToolCall":
@@ -357,11 +357,11 @@ func editOf(changes json.RawMessage) string {
 	if agent.Parse(changes, &list); len(list) == 1 && list[0].Kind.To == "" {
 		in["file_path"] = list[0].Path
 	}
-	text, err := json.Marshal(in)
+	text, err := agent.JSON(in)
 	if err != nil {
 		return "{}"
 	}
-	return string(text)
+	return text
 }
 
 func outputOf(i *item) string {
@@ -459,8 +459,8 @@ func (d *decoder) request(method string, params json.RawMessage) any {
 		if p.Kind != "" && p.Kind != "command" { // what a program that runs is to read
 			in["kind"] = p.Kind
 		}
-		text, _ := json.Marshal(in)
-		return permission{tool: "Bash", input: string(text)}
+		text, _ := agent.JSON(in)
+		return permission{tool: "Bash", input: text}
 	case "item/fileChange/requestApproval":
 		if s := d.items[p.ItemID]; s != nil && s.Edit != "" {
 			return permission{tool: "Edit", input: s.Edit}

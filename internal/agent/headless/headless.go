@@ -129,11 +129,11 @@ func (t *turn) tool(id, name string, input map[string]any) []agent.Update {
 		t.Tools = map[string]bool{}
 	}
 	t.Tools[id] = true
-	text, err := json.Marshal(input)
+	text, err := agent.JSON(input)
 	if err != nil || input == nil {
-		text = []byte("{}")
+		text = "{}"
 	}
-	return append(said, agent.ToolStarted{ID: id, Tool: name, Input: string(text)})
+	return append(said, agent.ToolStarted{ID: id, Tool: name, Input: text})
 }
 
 // done ends a tool that goes on.

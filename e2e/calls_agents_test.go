@@ -1,0 +1,157 @@
+package e2e
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"cadre/internal/agent/agenttest"
+)
+
+// A lead with two teammates and three tasks has its model called to plan, and to report with all results before it. What leaves it nothing to do
+// costs no call: with one for every end of a task there were ten.
+func TestCallsOfALead(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"claude", "codex"} {
+		t.Run(name, func(t *testing.T) {
+			planned := make(chan struct{})
+			var once sync.Once
+			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+				if who(r) != "lead" {
+					turn := complete(r)
+					turn.Wait = func(ctx context.Context) {
+						select {
+						case <-planned:
+						case <-ctx.Done():
+						}
+					}
+					return turn
+				}
+				calls := all(r)
+				tasks := []map[string]any{{"subject": "Look", "description": "at all"}, {"subject": "Write", "description": "it"},
+					{"subject": "Check", "description": "both", "blockedBy": []string{"1", "2"}}}
+				switch n, m := called(calls, "SpawnTeammate"), called(calls, "TaskCreate"); {
+				case reports(r):
+					return agenttest.Say("All three are done.")
+				case n < 2:
+					return use(r, "SpawnTeammate", map[string]any{"name": []string{"ann", "bob"}[n], "prompt": "Help."})
+				case m < 3:
+					return use(r, "TaskCreate", tasks[m])
+				}
+				once.Do(func() { close(planned) })
+				return agenttest.Say("I wait.")
+			}, name)
+			r := s.run("write it", "--agent", name, "--name", "few", "--permission-mode", "bypassPermissions")
+			if r.code != 0 {
+				t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
+			}
+			leads := slices.DeleteFunc(s.model.Requests(), func(r *agenttest.Request) bool { return r.Side || who(r) != "lead" })
+			if most := 7; len(leads) > most {
+				t.Errorf("the lead's model was called %d times for three tasks, not %d\n%s", len(leads), most, s.model.Story())
+			}
+			last := leads[len(leads)-1]
+			for _, id := range []string{"1", "2", "3"} {
+				if words := "> result of task " + id + " by "; last.Count(words) != 1 || !strings.Contains(last.SinceAnswer(), words) {
+					t.Errorf("the lead had %q %d times before it reported:\n%s", words, last.Count(words), last.SinceAnswer())
+				}
+			}
+			t.Logf("the lead's model was called %d times", len(leads))
+		})
+	}
+}
+
+// A session that is resumed has the mail that waited for it in the prompt that it continues with: one call of its model, and no steer behind it.
+func TestResumedWithItsMail(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"claude", "codex"} {
+		t.Run(name, func(t *testing.T) {
+			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+				if _, calls := task(r); len(calls) == 0 && !r.Has("the port is 4711") {
+					return shells[name]("touch began; sleep 1000")
+				}
+				return complete(r)
+			}, name)
+			file := s.file("name: resumed\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + name + "}, {name: eve, agent: external}]\ntasks: [{id: slow, owner: ann, description: take your time}]\n")
+			first := s.start("run", file)
+			s.waitFor("the command runs", func() bool { return has(s.dir, "began") })
+			first.kill()
+			s.must("send", "resumed", "--to", "ann", "--from", "eve", "the port is 4711")
+			before := len(s.model.Requests())
+			if r := s.run(file); r.code != 0 {
+				t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
+			}
+			for _, r := range s.model.Requests()[before:] {
+				if r.Side {
+					continue
+				}
+				last := r.LastUser()
+				for _, words := range []string{"Continue where you stopped", "Task 1 is yours now", "the port is 4711\n</team-message>"} {
+					if strings.Count(last, words) != 1 {
+						t.Errorf("the first prompt after the resumption has %q %d times:\n%s", words, strings.Count(last, words), last)
+					}
+				}
+				break
+			}
+		})
+	}
+}
+
+// What is JSON in a text comes to models and people as it was written, and not escaped once more.
+func TestTextsAreEscapedOnce(t *testing.T) {
+	t.Parallel()
+	const command = `echo '<a> & b' > made`
+	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
+		t.Run(name, func(t *testing.T) {
+			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+				calls := all(r)
+				if who(r) == "lead" {
+					switch {
+					case reports(r):
+						return agenttest.Say("It is made.")
+					case called(calls, "SpawnTeammate") == 0:
+						return use(r, "SpawnTeammate", map[string]any{"name": "ann", "agent": name, "prompt": "Help."})
+					case called(calls, "TaskCreate") == 0:
+						return use(r, "TaskCreate", map[string]any{"subject": "Make it", "description": "<a> & b", "metadata": map[string]any{"rule": "<a> & b"}, "owner": "ann"})
+					case called(calls, "TaskGet") == 0:
+						return use(r, "TaskGet", map[string]any{"taskId": "1"})
+					case called(calls, "RespondToPermission") == 0 && requested(r) != "":
+						return use(r, "RespondToPermission", map[string]any{"requestId": requested(r), "allow": true})
+					}
+					return agenttest.Say("I wait.")
+				}
+				if id, mine := task(r); id != "" && len(mine) == 0 {
+					return shells[name](command)
+				}
+				return complete(r)
+			}, slices.Compact([]string{"claude", name})...)
+			p := s.start("run", "make a file", "--agent", "claude", "--name", "once", "--policy", "lead")
+			if code := p.wait(); code != 0 {
+				t.Fatalf("exit status %d\n%s\n%s", code, p.said(), s.model.Story())
+			}
+			asked, kept := false, false
+			for _, r := range s.model.Requests() {
+				for _, m := range r.Messages {
+					texts := m.Text
+					for _, result := range m.Results {
+						texts += "\n" + result.Text
+					}
+					for _, escape := range []string{`\u003c`, `\u003e`, `\u0026`} {
+						if strings.Contains(texts, escape) {
+							t.Errorf("request %d, of %s, has %s:\n%s", r.N, who(r), escape, texts)
+						}
+					}
+					asked = asked || who(r) == "lead" && strings.Contains(texts, `"command":"`+command+`"`)
+					kept = kept || strings.Contains(texts, `metadata "rule": "<a> & b"`)
+				}
+			}
+			if !asked || !kept {
+				t.Errorf("the lead was asked about the command as it is: %t; the metadata are as they are: %t\n%s", asked, kept, s.model.Story())
+			}
+			if told := s.must("log", "once") + s.must("task", "show", "once", "1") + p.said(); strings.Contains(told, `\u003`) || strings.Contains(told, `\u0026`) {
+				t.Errorf("a person is shown escapes:\n%s", told)
+			}
+		})
+	}
+}
