@@ -20,7 +20,7 @@ import (
 type goal struct {
 	leadMode
 	name, agent, model, policy string
-	members, handover          int
+	members, handover, most    int
 	delegate                   bool
 	allow, checks              []string
 	tokens                     int64
@@ -33,6 +33,7 @@ func (g *goal) flags(c *cobra.Command) {
 	f.StringVar(&g.agent, "agent", "", "agent that leads: claude, codex, gemini, opencode or acp:COMMAND; by default the first that is installed")
 	f.StringVar(&g.model, "model", "", "model of the lead, and of --members; by default the agent's own choice")
 	f.IntVar(&g.members, "members", 0, "teammates to begin with, of the same agent; the lead spawns what else it needs")
+	f.IntVar(&g.most, "max-teammates", 0, "teammates that the team may have at a time; 0 for 10 that the lead spawns, and any number that you do")
 	f.BoolVar(&g.delegate, "delegate", false, "the lead may only coordinate")
 	g.leadMode.flags(c, "")
 	f.StringArrayVar(&g.allow, "allow", nil, "what needs no asking, for example 'Bash(go test:*)'; may be repeated")
@@ -45,7 +46,7 @@ func (g *goal) flags(c *cobra.Command) {
 
 // given reports whether one of the flags was.
 func (g *goal) given(c *cobra.Command) bool {
-	for _, name := range []string{"name", "agent", "model", "members", "delegate", "permission-mode", "allow", "policy", "budget-tokens", "budget-usd", "handover", "check"} {
+	for _, name := range []string{"name", "agent", "model", "members", "max-teammates", "delegate", "permission-mode", "allow", "policy", "budget-tokens", "budget-usd", "handover", "check"} {
 		if c.Flags().Changed(name) {
 			return true
 		}
@@ -104,6 +105,9 @@ func (g *goal) file(ctx context.Context, text, dir string) (*teamfile.File, erro
 	if g.members < 0 || g.members > teamfile.MaxMembers {
 		return nil, usage{fmt.Errorf("a team has 0 to %d members to begin with", teamfile.MaxMembers)}
 	}
+	if g.most < 0 || g.most > 0 && g.members > g.most {
+		return nil, usage{fmt.Errorf("--members %d is more than --max-teammates %d allows", g.members, g.most)}
+	}
 	if g.agent == "" {
 		var err error
 		if g.agent, err = firstInstalled(ctx); err != nil {
@@ -127,7 +131,7 @@ func (g *goal) file(ctx context.Context, text, dir string) (*teamfile.File, erro
 	if g.name != "" {
 		f.Name = g.name
 	}
-	f.Delegate, f.Handover = g.delegate, g.handover
+	f.Delegate, f.Handover, f.MaxTeammates = g.delegate, g.handover, g.most
 	f.Permissions = teamfile.Permissions{Mode: g.mode, Allow: g.allow, Policy: g.policy}
 	f.Budget = teamfile.Budget{Tokens: g.tokens, USD: g.usd}
 	checks, err := checksOf(g.checks)

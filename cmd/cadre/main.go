@@ -84,7 +84,7 @@ func status(err error) int {
 	switch team.CodeOf(err) {
 	case team.Invalid, team.NotFound, team.TooLarge, team.Denied, team.Finished, team.Taken:
 		return hopeless
-	case team.Conflict, team.NotReady, team.Nothing, team.Exhausted, team.Rejected:
+	case team.Conflict, team.NotReady, team.Nothing, team.Exhausted, team.Rejected, team.MaxTeammatesReached:
 		return tryAgain
 	}
 	if _, ok := errors.AsType[*journal.DamageError](err); ok {

@@ -77,6 +77,7 @@ func (a *app) createCommand() *cobra.Command {
 	c.Flags().StringVar(&body.Lead, "lead", team.DefaultLead, "name of the lead")
 	mode.flags(c, team.PermissionModes[0])
 	c.Flags().BoolVar(&body.Delegate, "delegate", false, "the lead may only coordinate")
+	c.Flags().Int64Var(&body.MaxTeammates, "max-teammates", 0, "teammates that the team may have at a time; 0 for 10 that an agent that leads spawns, and any number that you do")
 	c.Flags().StringArrayVar(&body.Permissions.Allow, "allow", nil, "what needs no asking, for example 'Bash(go test:*)'; may be repeated")
 	c.Flags().StringVar(&body.Permissions.Policy, "policy", "", "who settles what no rule does: user, lead, allow or deny")
 	c.Flags().Int64Var(&body.Budget.Tokens, "budget-tokens", 0, "tokens that the team may use; 0 for any number")

@@ -239,7 +239,7 @@ func TestMailWithATool(t *testing.T) {
 	again := next(t, sessions)
 	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
 	p := again.peek(t) // with what did not arrive, and not before it
-	if got := letter.Carries("demo-1", "ann", p.Text); !slices.Equal(got, []int64{1, 2}) || !strings.Contains(p.Text, "Continue where you stopped") || len(p.Mail) != 2 {
+	if got := letter.Carries("demo-1", "ann", p.Text); !slices.Equal(got, []int64{0, 1, 2}) || !strings.Contains(p.Text, "Continue where you stopped") || len(p.Mail) != 2 {
 		t.Errorf("it begins with the messages %v:\n%s", got, p.Text)
 	}
 	again.updates <- agent.TurnStarted{}

@@ -40,6 +40,7 @@ func (a *attempt) agree(ctx context.Context) error {
 	differs(f.Permissions.Policy != "" && f.Permissions.Policy != t.Permissions.Policy, "--policy", or(t.Permissions.Policy, "the default"))
 	differs(len(f.Checks) > 0 && !slices.Equal(checks(f.Checks), t.Checks), "--check", count(len(t.Checks), "check"))
 	differs(f.Handover != 0 && int64(f.Handover) != t.HandoverAt, "--handover", or(fmt.Sprint(t.HandoverAt), "the default"))
+	differs(f.MaxTeammates != 0 && int64(f.MaxTeammates) != t.MaxTeammates, "--max-teammates", or(fmt.Sprint(t.MaxTeammates), "the default"))
 	differs(slices.ContainsFunc(f.Members, func(m teamfile.Member) bool { return !slices.Contains(names, m.Name) }), "--members", "the lead spawns what it needs")
 	if len(fixed) > 0 {
 		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("the unfinished team %s was begun otherwise, and goes on as it was: %s. Leave these flags away, or begin anew: cadre cleanup %s --force",

@@ -367,7 +367,7 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 	}
 	add(&team.CreateTeam{TeamID: f.Name + "-" + strings.ToLower(desk.NewID()), Name: f.Name, Goal: f.Goal, Dir: a.Dir, Lead: f.Lead, Hooks: hooks(f.Hooks),
 		LeadAgent: f.Leader.Agent, LeadModel: f.Leader.Model, LeadProgram: f.Leader.Command, LeadArgs: f.Leader.Args, LeadEnv: f.Leader.Env, LeadPrompt: f.Leader.Prompt,
-		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover), PermissionMode: cmp.Or(a.Mode, f.Permissions.Mode),
+		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover), MaxTeammates: int64(f.MaxTeammates), PermissionMode: cmp.Or(a.Mode, f.Permissions.Mode),
 		Permissions: team.Permissions{Allow: f.Permissions.Allow, Policy: f.Permissions.Policy, Millis: f.Permissions.Timeout.Milliseconds()},
 		Budget:      team.Budget{Tokens: f.Budget.Tokens, CostMicroUSD: int64(f.Budget.USD * 1e6), Millis: f.Budget.Time.Milliseconds()},
 		Timing:      timing(f.Liveness), Facts: facts, Checks: checks(f.Checks), Clean: f.Clean, Changes: f.CheckChanges, Base: consolidate.Look(ctx, a.Dir, a.Home.Root, a.Home.Claude, a.reportPath()), // of which it overwrites the report

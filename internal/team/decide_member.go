@@ -35,6 +35,9 @@ func (b *SpawnMember) decide(d *decision) error {
 	if taken := d.sameName(b.Name); taken != "" {
 		return refuse(Taken, "team %s has a member named %s already; a free name: %s", d.team.Name, taken, d.freeName(b.Name))
 	}
+	if err := d.hasRoom(); err != nil {
+		return err
+	}
 	if b.Agent == Shell && b.PlanApproval {
 		return refuse(Invalid, "a shell runs commands and submits no plan, so its plan cannot be asked for; leave the task that needs one to another agent")
 	}
@@ -81,6 +84,22 @@ func (b *SpawnMember) decide(d *decision) error {
 		for _, t := range waiting {
 			d.post(Message{To: m.Name, Type: TypeTaskAssignment, Ref: t.ID, Body: clip(fmt.Sprintf("Task %s is yours: %s", t.ID, inline(t.Subject))), Priority: "normal"})
 		}
+	}
+	return nil
+}
+
+// DefaultMaxTeammates is how many teammates a lead may have that nobody set a limit for. What a model that is led astray can start is bounded by it.
+const DefaultMaxTeammates = 10
+
+// hasRoom refuses one more teammate where the team has as many as it may have. Those that have ended do not count.
+func (d *decision) hasRoom() error {
+	most := d.team.MaxTeammates
+	if most == 0 && d.Actor != User {
+		most = DefaultMaxTeammates
+	}
+	if running := len(d.Recipients()) - 1; most > 0 && int64(running) >= most { // the lead is the other one
+		return refuse(MaxTeammatesReached, "team %s has %s, and may have at most %d at a time (%s); end one that is not needed first: cadre shutdown %s NAME",
+			d.team.Name, word(running, "1 teammate", strconv.Itoa(running)+" teammates"), most, MaxTeammatesReached, d.team.Name)
 	}
 	return nil
 }

@@ -254,7 +254,8 @@ func (d *decision) complete(t *Task, by, result string) error {
 		if result != "" {
 			note += "\n> " + cited(clipTo(result, MaxSubject))
 		}
-		d.post(Message{To: d.team.Lead, Type: TypeSystem, Ref: t.ID, Body: clip(note), Priority: "normal", Quiet: d.continues(t, by, free)})
+		quiet := d.lead().Agent != External && d.continues(t, by, free) // a session outside is given what there is behind a result, and may wait for it
+		d.post(Message{To: d.team.Lead, Type: TypeSystem, Ref: t.ID, Body: clip(note), Priority: "normal", Quiet: quiet})
 	}
 	d.wakeOwners(free, "task "+t.ID+" is done")
 	return nil

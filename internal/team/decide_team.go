@@ -25,6 +25,7 @@ type CreateTeam struct {
 	Hooks          []Hook
 	Permissions    Permissions
 	HandoverAt     int64 // percent; 0 for the default
+	MaxTeammates   int64 // that run at a time; 0 for the default
 	Timing         Timing
 	Facts          []Fact
 	Checks         []Check
@@ -62,6 +63,8 @@ func (b *CreateTeam) decide(d *decision) error {
 		return refuse(Invalid, "the team's directory %q is not an absolute path", brief(b.Dir))
 	case b.Budget.Tokens < 0 || b.Budget.CostMicroUSD < 0 || b.Budget.Millis < 0:
 		return refuse(Invalid, "a budget cannot be negative; 0 is without limit")
+	case b.MaxTeammates < 0:
+		return refuse(Invalid, "a team cannot have %d teammates at most; 0 is for %d that its lead spawns, and any number that the user does", b.MaxTeammates, DefaultMaxTeammates)
 	case b.HandoverAt < 0 || b.HandoverAt > 100:
 		return refuse(Invalid, "a session is handed over at a percentage of its context, from 1 to 100; 0 is for %d", DefaultHandoverAt)
 	}
@@ -116,7 +119,7 @@ func (b *CreateTeam) decide(d *decision) error {
 	}
 	d.emit(&TeamCreated{
 		Team: Team{ID: b.TeamID, Name: b.Name, Status: TeamPending, Goal: b.Goal, Dir: b.Dir, Lead: lead, Delegate: b.Delegate,
-			Budget: b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Clean: b.Clean, Changes: b.Changes, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest},
+			Budget: b.Budget, Hooks: b.Hooks, Permissions: b.Permissions, HandoverAt: b.HandoverAt, MaxTeammates: b.MaxTeammates, Timing: b.Timing, Facts: b.Facts, Checks: b.Checks, Clean: b.Clean, Changes: b.Changes, Base: b.Base, Origin: b.Origin, OriginDigest: b.OriginDigest},
 		Lead: Member{Name: lead, Agent: agent, Model: b.LeadModel, Program: b.LeadProgram, Args: b.LeadArgs, Env: b.LeadEnv, Role: role, Prompt: b.LeadPrompt,
 			Status: status, Incarnation: 1, PermissionMode: mode},
 	})

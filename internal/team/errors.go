@@ -21,6 +21,9 @@ const (
 	Exhausted Code = "exhausted" // the team's budget is spent
 	Finished  Code = "finished"  // the team is complete, aborted or cleaned up
 	Rejected  Code = "rejected"  // a hook said no
+
+	// MaxTeammatesReached is the code of a team that has as many teammates as it may have. Other systems of the field know it by this name.
+	MaxTeammatesReached Code = "MAX_TEAMMATES_REACHED"
 )
 
 // Error is a refusal: nothing was changed. Its text says what is wrong and what to do next.

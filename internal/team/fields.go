@@ -43,6 +43,7 @@ func (t *Team) fields(c *coder) {
 	objects(c, "hooks", &t.Hooks)
 	c.sub("permissions", t.Permissions.none(), &t.Permissions)
 	c.int("handoverAt", &t.HandoverAt)
+	c.int("maxTeammates", &t.MaxTeammates)
 	c.str("origin", &t.Origin)
 	c.str("originDigest", &t.OriginDigest)
 	c.str("report", &t.Report)

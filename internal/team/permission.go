@@ -18,6 +18,10 @@ var TeamTools = []string{"TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "Tas
 // editors are the tools that change files and nothing else, which the mode acceptEdits lets pass.
 var editors = []string{"Edit", "Write", "MultiEdit", "NotebookEdit"}
 
+// Boundless reports whether an agent cannot be held to the team's rules: not even its driver knows what it would do without asking. What rests on
+// those rules, approval of plans and delegate mode, is refused for it.
+func Boundless(agent string) bool { return strings.HasPrefix(agent, ACP) || agent == ClaudeTmux }
+
 // Gate says whether the rules of the team forbid the member a tool, whatever anybody allows: delegate mode, and a plan that is not
 // approved. Tools have Claude Code's names, those of the team their own. reads says that this call of the tool was found to read only, inside the
 // project or the member's worktree.

@@ -67,7 +67,7 @@ func TestReturnedMailFitsIntoOneMessage(t *testing.T) {
 func TestBroadcastToAHundred(t *testing.T) {
 	b := newBusy(t)
 	for i := range 98 {
-		b.do("lead", &SpawnMember{Name: fmt.Sprint("m", i), Agent: External})
+		b.do(User, &SpawnMember{Name: fmt.Sprint("m", i), Agent: External})
 	}
 	for range 1000 {
 		b.do("m0", &Broadcast{Body: "news"})

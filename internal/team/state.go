@@ -83,10 +83,6 @@ const (
 	ACP        = "acp:"
 )
 
-// Boundless reports whether an agent cannot be held to the team's rules: not even its driver knows what it would do without asking. What rests on
-// those rules, approval of plans and delegate mode, is refused for it.
-func Boundless(agent string) bool { return strings.HasPrefix(agent, ACP) || agent == ClaudeTmux }
-
 // Shell is the agent that runs the commands of tasks and needs no model.
 const Shell = "shell"
 
@@ -177,6 +173,7 @@ type Team struct {
 	Exhausted     string // which budget was spent; "" while there is one left
 	Hooks         []Hook
 	Permissions   Permissions
+	MaxTeammates  int64  // that run at a time, the lead not counted; 0 for [DefaultMaxTeammates] that a lead spawns, and any number that the user does
 	HandoverAt    int64  // percent of a context at which a fresh session goes on for the full one; 0 for [DefaultHandoverAt]
 	Origin        string // path of the team file that it was made from, if any
 	OriginDigest  string // SHA-256 of that file

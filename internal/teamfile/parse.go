@@ -46,8 +46,8 @@ type taskNode struct {
 }
 
 func (p *parser) file(root *yaml.Node) *File {
-	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "checks", "clean", "withCheckChanges", "consolidate", "budget", "report", "permissions", "handover", "delegate", "liveness", "facts")
-	f := &File{Name: m.text("name"), Goal: m.text("goal"), Delegate: m.yes("delegate"), Handover: int(m.integer("handover", 0, 1, 100))}
+	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "checks", "clean", "withCheckChanges", "consolidate", "budget", "report", "permissions", "handover", "maxTeammates", "delegate", "liveness", "facts")
+	f := &File{Name: m.text("name"), Goal: m.text("goal"), Delegate: m.yes("delegate"), Handover: int(m.integer("handover", 0, 1, 100)), MaxTeammates: int(m.integer("maxTeammates", 0, 1, MaxMembers))}
 	p.form(m, "name", "the team", f.Name, nameForm())
 	p.readLead(m, f)
 	if f.Delegate && p.boundless(f.Leader.Agent) {
@@ -73,6 +73,9 @@ func (p *parser) file(root *yaml.Node) *File {
 	p.checkCycles()
 	for _, n := range p.members {
 		f.Members = append(f.Members, n.members...)
+	}
+	if f.MaxTeammates > 0 && len(f.Members) > f.MaxTeammates {
+		p.fail(m.at("maxTeammates"), "the file has %d members, and maxTeammates allows %d; raise it, or leave members out", len(f.Members), f.MaxTeammates)
 	}
 	for _, n := range p.tasks {
 		f.Tasks = append(f.Tasks, n.Task)

@@ -66,6 +66,7 @@
 //	  policy: user                # who settles what no rule does: user, lead, allow or deny
 //	  timeout: 5m                 # for the answer
 //	handover: 80                  # percent of its context at which a session is replaced by a fresh one
+//	maxTeammates: 10              # at a time; left out: 10 that a lead that is an agent spawns, and any number of members here
 //	budget: {tokens: 1000000, usd: 2.50, time: 30m}
 //	liveness:                     # what silence means; what is left out is as here
 //	  beat: 30s                   # between two signs of life of a member, and of the lead
@@ -146,8 +147,10 @@ type File struct {
 	Delegate    bool
 	Permissions Permissions
 	Handover    int // percent; 0 for the default
-	Liveness    Liveness
-	Facts       []Fact // in file order
+	// MaxTeammates is how many run at a time, the lead not counted; 0 for the default.
+	MaxTeammates int
+	Liveness     Liveness
+	Facts        []Fact // in file order
 
 	digest string
 }

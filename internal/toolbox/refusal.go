@@ -98,6 +98,7 @@ var commands = []struct{ line, tool string }{
 	{`cadre task list \S+`, `TaskList`},
 	{`cadre task claim \S+ --next`, `TaskClaim with next: true`},
 	{`cadre task claim \S+ (\S+) --as \S+`, `TaskClaim with taskId "$1"`},
+	{`end one that is not needed first: cadre shutdown \S+ NAME`, `end one that is not needed first, with ShutdownTeammate`},
 	{`\(cadre shutdown \S+ ([\w-]+)\)`, `with ShutdownTeammate`},
 	{`cadre shutdown \S+ ([\w-]+)`, `ShutdownTeammate with name "$1"`},
 	{` Look at it: cadre status [\w-]+; to remove what is kept of it here: cadre cleanup [\w-]+`, ` TeamStatus shows it`},

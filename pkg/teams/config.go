@@ -32,6 +32,9 @@ type TeamConfig struct {
 	Budget Budget
 	// HandoverAt is how full a session's context gets, in percent, before a fresh session goes on for it with a note; 0 for 80.
 	HandoverAt int
+	// MaxTeammates is how many teammates the team may have at a time, the lead not counted; one more is refused with the code [MaxTeammatesReached]. 0 is for
+	// 10 that a lead that is an agent spawns, and any number that this program does.
+	MaxTeammates int
 }
 
 // Spawn says who to add to a team, and how its sessions are started. All of it is kept in the team's history; secrets belong into Options.Env.
@@ -129,7 +132,7 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 	}
 	all := commands(team.User, &team.CreateTeam{TeamID: c.Name + "-" + strings.ToLower(desk.NewID()), Name: c.Name, Goal: c.Goal, Dir: dir, Lead: lead.Name,
 		LeadAgent: lead.Agent, LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env, LeadPrompt: lead.Prompt, LeadRole: lead.Role,
-		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: c.Budget.core(), Permissions: c.Rules.core(), HandoverAt: int64(c.HandoverAt), Base: base})
+		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: c.Budget.core(), Permissions: c.Rules.core(), HandoverAt: int64(c.HandoverAt), MaxTeammates: int64(c.MaxTeammates), Base: base})
 	founder := team.User
 	if lead.Agent == External {
 		if founder = lead.Name; founder == "" {

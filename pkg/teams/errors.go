@@ -34,7 +34,9 @@ const (
 	Damaged   Code = "damaged"   // the team's history cannot be read; cadre fsck looks at it and mends it
 	Newer     Code = "newer"     // it was written by a newer version of cadre
 	Forked    Code = "forked"    // the team has another history elsewhere; which one continues is for the user to say
-	Uncertain Code = "uncertain" // it may have happened: the disk failed after the change was written and before it was known to be durable
+	// MaxTeammatesReached is refused until a teammate ends: the team has as many as it may have.
+	MaxTeammatesReached Code = "MAX_TEAMMATES_REACHED"
+	Uncertain           Code = "uncertain" // it may have happened: the disk failed after the change was written and before it was known to be durable
 )
 
 // Error is a refusal. Its text says what is wrong and what to do next.

@@ -72,12 +72,14 @@ type Info struct {
 	Delegate   bool // the lead may only coordinate
 	Rules      Rules
 	Budget     Budget
-	HandoverAt int    // percent; 0 for 80
-	Exhausted  string // which budget was spent: tokens, cost or time; "" while none is
-	Report     string // path of the report's file, once there is one
-	Usage      Usage  // of all members together
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
+	HandoverAt int // percent; 0 for 80
+	// MaxTeammates is how many teammates the team may have at a time; 0 for 10 that its lead spawns, and any number that the user does.
+	MaxTeammates int
+	Exhausted    string // which budget was spent: tokens, cost or time; "" while none is
+	Report       string // path of the report's file, once there is one
+	Usage        Usage  // of all members together
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
 }
 
 // Member is the lead or a teammate, as it is at the moment.
@@ -189,7 +191,7 @@ func millis(t time.Time) team.Time { return team.Time(t.UnixMilli()) }
 
 func infoOf(t team.Team) Info {
 	return Info{ID: t.ID, Name: t.Name, Status: TeamStatus(t.Status), Goal: t.Goal, Dir: t.Dir, Lead: t.Lead, Delegate: t.Delegate,
-		Rules: rulesOf(t.Permissions), Budget: budgetOf(t.Budget), HandoverAt: int(t.HandoverAt), Exhausted: t.Exhausted, Report: t.Report, Usage: Usage(t.Usage),
+		Rules: rulesOf(t.Permissions), Budget: budgetOf(t.Budget), HandoverAt: int(t.HandoverAt), MaxTeammates: int(t.MaxTeammates), Exhausted: t.Exhausted, Report: t.Report, Usage: Usage(t.Usage),
 		CreatedAt: clock(t.CreatedAt), UpdatedAt: clock(t.UpdatedAt)}
 }
 
