@@ -263,13 +263,28 @@ func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text 
 	var rested bool
 	s.update(func(t *turn) { rested, t.ended = t.ended, false }) // what is claimed here it is told of
 	task, fence := s.claim(ctx)
-	if task != "" {
+	claimed := task != ""
+	if claimed {
 		s.know(team.Task{ID: task, Fence: fence})
-		s.post.take(s.assignments(task), id) // the task itself says what they do
-		s.host.Desk.View(func(st *team.State) { text = strings.TrimSpace(text + "\n\n" + briefing.Work(st, task)) })
+		var work string
+		s.host.Desk.View(func(st *team.State) {
+			// Somebody may have completed, deleted or released it since: then there is nothing to be told.
+			if t, _ := st.Task(task); t.Status == team.InProgress && t.Owner == s.member && t.Fence == fence {
+				work = briefing.Work(st, task)
+			}
+		})
+		if work == "" {
+			task = ""
+		} else {
+			s.post.take(s.assignments(task), id) // the task itself says what they do
+			text = strings.TrimSpace(text + "\n\n" + work)
+		}
 	}
 	if text == "" {
 		s.update(func(t *turn) { t.ended = t.ended || rested })
+		if claimed && rested { // the claim made it active
+			s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
+		}
 		s.remind() // the session may have claimed the task itself in the meantime
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -247,6 +248,65 @@ func TestAClaimOfBoth(t *testing.T) {
 		t.Errorf("it was told %q", p.Text)
 	}
 	s.untilStatus("ann", team.Idle)
+}
+
+// claimedIn is a journal that does something right behind the first claim in it, before whoever claimed knows that.
+type claimedIn struct {
+	journal.Journal
+	once sync.Once
+	then func()
+}
+
+func (c *claimedIn) Append(ctx context.Context, after int64, catchUp func(journal.Record) error, decide func() ([]byte, error)) (int64, error) {
+	claims := false
+	seq, err := c.Journal.Append(ctx, after, catchUp, func() ([]byte, error) {
+		data, err := decide()
+		claims = err == nil && strings.Contains(string(data), "task_claimed")
+		return data, err
+	})
+	if claims && err == nil {
+		c.once.Do(c.then)
+	}
+	return seq, err
+}
+
+// A task that is gone before its member was told of it is nobody's work: the session is told nothing, and rests.
+// In a repository the host has snapshots to make between the claim and what it says, so that it has heard of the end.
+func TestATaskThatIsGoneBeforeItIsGiven(t *testing.T) {
+	for name, gone := range map[string]func(*stage){
+		"deleted":   func(s *stage) { s.do(team.User, &team.DeleteTask{Task: "1"}) },
+		"completed": func(s *stage) { s.do("lead", &team.CompleteTask{Task: "1", Result: "by hand"}) },
+		"taken": func(s *stage) {
+			s.do("lead", &team.ReleaseTask{Task: "1"})
+			s.do("lead", &team.ClaimTask{Task: "1", Member: "lead"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, base := dirty(t)
+			s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir, Base: base}, spawn("ann"))
+			over := make(chan struct{})
+			j := &claimedIn{Journal: s.team.Open(), then: func() { gone(s); close(over) }}
+			ann := next(t, modelled(s, func(o *coord.Options) {
+				d, err := desk.Open(t.Context(), j, desk.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { d.Close() })
+				o.Desk = d
+			}))
+			ann.begun <- agent.Started{Session: "s-1"}
+			s.untilStatus("ann", team.Idle)
+			s.do("lead", &team.CreateTask{Subject: "look there"})
+			<-over
+			s.untilStatus("ann", team.Idle)
+			s.do(team.User, &team.SendMessage{To: "ann", Body: "are you there?"})
+			for text := ""; !strings.Contains(text, "are you there?"); {
+				if text = ann.given(t).Text; strings.Contains(text, "is yours") {
+					t.Errorf("it was told %q", text)
+				}
+			}
+		})
+	}
 }
 
 // A host that can record nothing any more ends, and its members go to another one: it must not keep them because nothing but the

@@ -347,9 +347,12 @@ func (s *seat) hand(t *thread, w team.Want, id string) {
 		p.tasks = s.held()
 		rested := s.ended
 		s.ended = false // what is claimed here it is told of
-		s.claim(t, &p)
+		claimed := s.claim(t, &p)
 		if len(p.tasks) == 0 && w.Kind == team.WantWork {
 			s.ended = s.ended || rested
+			if claimed && rested && !s.host.of.w.bug("gone-unsaid") { // the claim made it active
+				s.record(t, &team.ReportStatus{Member: s.member, Status: team.Idle})
+			}
 			if !s.host.of.w.bug("claimed-meanwhile") {
 				s.remind()
 			}
@@ -370,8 +373,8 @@ func (s *seat) hand(t *thread, w team.Want, id string) {
 	}
 }
 
-// claim takes the next task of the list for the member.
-func (s *seat) claim(t *thread, p *prompt) {
+// claim takes the next task of the list for the member, and reports whether there was one. It may be gone again.
+func (s *seat) claim(t *thread, p *prompt) (claimed bool) {
 	r, err := s.host.do(t, team.Command{Actor: team.Host(s.host.id()), Lease: s.lease, Body: &team.ClaimTask{Member: s.member}})
 	if err != nil && team.CodeOf(err) == "" {
 		s.unrecorded(err)
@@ -380,7 +383,9 @@ func (s *seat) claim(t *thread, p *prompt) {
 		s.host.followTrace(t, r.Record)
 		p.tasks = s.held()
 		s.know(p.tasks)
+		return true
 	}
+	return false
 }
 
 // endTurn records what came of a turn.

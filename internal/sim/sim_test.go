@@ -95,6 +95,7 @@ var once = []foundOnce{
 	{233695784688500, drawFirst, "other-overwritten"}, {233695784739654, drawFirst, "refused-kept"}, {233695784802255, drawFirst, "keep-fails"},
 	{233695784842803, drawFirst, "newer-removed"}, {52520528268945, drawSecond, "late-claim"}, {179823384439073, drawSecond, "kept-by-all"},
 	{7000008064, drawSecond, "claimed-meanwhile"}, {31673500312147, drawSecond, "ending-unseen"}, {61641180762298, drawSecond, "broken-stays"},
+	{10445709, draw, "gone-unsaid"},
 }
 
 type foundOnce struct {
