@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -52,4 +53,15 @@ func Ask(ctx context.Context, dir string, env []string, program string, args ...
 	var said proc.Capture
 	exit, err = procs.Run(ctx, proc.Cmd{Args: append([]string{path}, args...), Dir: dir, Env: env, Stdout: &said, Stderr: &said}, proc.Ladder{})
 	return said.String(), exit, err == nil
+}
+
+// Upward returns a folder and those around it, from the inside to the root. Agents look for settings there.
+func Upward(dir string) (folders []string) {
+	for {
+		folders = append(folders, dir)
+		if dir == filepath.Dir(dir) {
+			return folders
+		}
+		dir = filepath.Dir(dir)
+	}
 }

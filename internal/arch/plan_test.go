@@ -49,7 +49,7 @@ var rooms = []room{
 		"a driver knows its contract, and serves the tools that it is given as its program wants them"},
 	{"agent/claudetmux", []string{"agent", "agent/claude", "claudefs", "claudefs/native", "proc", "regularfile", "team"},
 		"a driver knows its contract, and speaks with its program by the files of a team of that program's own"},
-	{"agent/acp", []string{"agent", "proc", "regularfile", "team"},
+	{"agent/acp", []string{"agent", "pattern", "proc", "readonly", "regularfile", "team"},
 		"a driver knows its contract; what is particular to one agent is data in it"},
 	{"agent/codex", []string{"agent", "proc", "readonly", "regularfile", "team"},
 		"a driver knows its contract, and serves the tools that it is given as its program wants them"},

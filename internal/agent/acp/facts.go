@@ -27,7 +27,7 @@ type facts struct {
 	missing string
 	// install and howToLog are what a person does who has not the program, or is not logged in to it.
 	install, howToLog string
-	login             func(env []string) (agent.LoginState, string) // nil where nobody knows
+	login             func(env []string, dir string) (agent.LoginState, string) // nil where nobody knows
 
 	midTurn midTurn
 	memory  memory

@@ -35,21 +35,23 @@ func (a Agent) Remedy(kind agent.ProblemKind) string {
 }
 
 // CheckLogin looks at the agent's own files and variables.
-func (a Agent) CheckLogin(_ context.Context, _, _ string, env []string) agent.Login {
+func (a Agent) CheckLogin(_ context.Context, _, dir string, env []string) agent.Login {
 	login := agent.Login{State: agent.LoginUnknown, How: a.facts.howToLog}
 	if a.facts.login == nil {
 		login.Detail = "cadre does not know how this agent keeps its login"
 		return login
 	}
-	login.State, login.Detail = a.facts.login(env)
+	login.State, login.Detail = a.facts.login(env, dir)
 	return login
 }
 
 // maxLogin is the most that is read of a file that tells of a login, in bytes.
 const maxLogin = 1 << 20
 
-// geminiLogin looks at how the program is told to log in, and whether what that needs is there. Keys that it keeps in the keychain of the system are not seen.
-func geminiLogin(env []string) (agent.LoginState, string) {
+// geminiLogin looks at how the program is told to log in, and whether what that needs is there. Keys that
+// it keeps in the keychain of the system are not seen. What stands in the files of a project is not looked
+// at: whether the program reads these depends on whether it trusts the folder.
+func geminiLogin(env []string, dir string) (agent.LoginState, string) {
 	var settings struct {
 		Security struct {
 			Auth struct {
@@ -58,7 +60,8 @@ func geminiLogin(env []string) (agent.LoginState, string) {
 		} `json:"security"`
 		Old string `json:"selectedAuthType"`
 	}
-	home := filepath.Join(geminiHome(env), ".gemini")
+	top := geminiHome(env)
+	home := filepath.Join(top, ".gemini")
 	data, err := regularfile.Read(filepath.Join(home, "settings.json"), maxLogin)
 	if err == nil {
 		err = json.Unmarshal(data, &settings)
@@ -77,7 +80,11 @@ func geminiLogin(env []string) (agent.LoginState, string) {
 	switch {
 	case how == "" && set("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"):
 		return agent.LoggedIn, "by a variable of the environment"
-	case how == "" && err != nil && !exists(filepath.Join(home, ".env")) && !exists(filepath.Join(filepath.Dir(home), ".env")):
+	case how == "" && slices.ContainsFunc(geminiVariables(top, dir), exists):
+		return agent.LoginUnknown, "a file of variables may hold a key"
+	case how == "" && slices.ContainsFunc(agent.Upward(dir), func(at string) bool { return exists(filepath.Join(at, ".gemini", "settings.json")) }):
+		return agent.LoginUnknown, "the settings of the project may say how"
+	case how == "" && err != nil:
 		return agent.NotLoggedIn, ""
 	case how == "gemini-api-key" && set("GEMINI_API_KEY"):
 		return agent.LoggedIn, "GEMINI_API_KEY is set"
@@ -95,7 +102,7 @@ func exists(path string) bool {
 }
 
 // openCodeLogin looks at the file in which the program keeps what auth login gave it. Keys may be in its configuration too, and some models need none.
-func openCodeLogin(env []string) (agent.LoginState, string) {
+func openCodeLogin(env []string, _ string) (agent.LoginState, string) {
 	data := agent.Variable(env, "XDG_DATA_HOME")
 	if data == "" {
 		data = filepath.Join(agent.Variable(env, "HOME"), ".local", "share")

@@ -14,7 +14,7 @@ func TestLogins(t *testing.T) {
 	const secret = "sk-very-secret"
 	for _, c := range []struct {
 		name  string
-		login func(env []string) (agent.LoginState, string)
+		login func(env []string, dir string) (agent.LoginState, string)
 		files map[string]string
 		env   []string
 		want  agent.LoginState
@@ -23,6 +23,11 @@ func TestLogins(t *testing.T) {
 		{"gemini, a variable", geminiLogin, nil, []string{"GEMINI_API_KEY=" + secret}, agent.LoggedIn},
 		{"gemini, an empty variable", geminiLogin, nil, []string{"GEMINI_API_KEY=" + secret, "GEMINI_API_KEY="}, agent.NotLoggedIn},
 		{"gemini, a file of variables", geminiLogin, map[string]string{".gemini/.env": "GEMINI_API_KEY=" + secret}, nil, agent.LoginUnknown},
+		{"gemini, a key of the project", geminiLogin, map[string]string{"work/project/.env": "GEMINI_API_KEY=" + secret}, nil, agent.LoginUnknown},
+		{"gemini, a key of the project's settings", geminiLogin, map[string]string{"work/project/.gemini/.env": "GEMINI_API_KEY=" + secret}, nil, agent.LoginUnknown},
+		{"gemini, a key around the project", geminiLogin, map[string]string{"work/.env": "GEMINI_API_KEY=" + secret}, nil, agent.LoginUnknown},
+		{"gemini, settings of the project", geminiLogin, map[string]string{"work/project/.gemini/settings.json": key}, nil, agent.LoginUnknown},
+		{"gemini, a key below the project", geminiLogin, map[string]string{"work/project/sub/.env": "GEMINI_API_KEY=" + secret}, nil, agent.NotLoggedIn},
 		{"gemini, an account", geminiLogin, map[string]string{".gemini/settings.json": oauth, ".gemini/oauth_creds.json": secret}, nil, agent.LoggedIn},
 		{"gemini, an account elsewhere", geminiLogin, map[string]string{".gemini/settings.json": oauth}, nil, agent.LoginUnknown},
 		{"gemini, a key", geminiLogin, map[string]string{".gemini/settings.json": key}, []string{"GEMINI_API_KEY=" + secret}, agent.LoggedIn},
@@ -43,7 +48,7 @@ func TestLogins(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			state, detail := c.login(append([]string{"HOME=" + home}, c.env...))
+			state, detail := c.login(append([]string{"HOME=" + home}, c.env...), filepath.Join(home, "work", "project"))
 			if state != c.want {
 				t.Errorf("%s (%s), not %s", state, detail, c.want)
 			}

@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"cadre/internal/agent"
+	"cadre/internal/pattern"
+	"cadre/internal/readonly"
+	"cadre/internal/regularfile"
 )
 
 // openCodeRuled reports whether a configuration of opencode's may deny something or want it asked about. Our modes come after it, so opencode asks about both.
@@ -16,25 +21,31 @@ func openCodeRuled(env []string, dir string) bool {
 	if xdg := set["XDG_CONFIG_HOME"]; xdg != "" {
 		folders = append(folders, filepath.Join(xdg, "opencode"))
 	}
-	for at := dir; ; at = filepath.Dir(at) {
+	for _, at := range agent.Upward(dir) {
 		folders = append(folders, at, filepath.Join(at, ".opencode"))
-		if at == filepath.Dir(at) {
-			break
-		}
 	}
+	folders = append(folders, "/etc/opencode", "/Library/Application Support/opencode")
 	files := []string{set["OPENCODE_CONFIG"]}
 	for _, folder := range folders {
 		if folder != "" {
 			files = append(files, filepath.Join(folder, "opencode.json"), filepath.Join(folder, "opencode.jsonc"), filepath.Join(folder, "config.json"))
 		}
 	}
-	restricts := func(text []byte) bool {
-		return bytes.Contains(text, []byte("permission")) && (bytes.Contains(text, []byte("deny")) || bytes.Contains(text, []byte("ask"))) || bytes.Contains(text, []byte(`"tools"`))
+	denies := func(text []byte) bool {
+		return bytes.Contains(text, []byte("deny")) || bytes.Contains(text, []byte("ask"))
 	}
-	return restricts([]byte(set["OPENCODE_CONFIG_CONTENT"])) || anyFile(files, restricts)
+	restricts := func(text []byte) bool {
+		return bytes.Contains(text, []byte("permission")) && denies(text) || bytes.Contains(text, []byte(`"tools"`))
+	}
+	return restricts([]byte(set["OPENCODE_CONFIG_CONTENT"])) || denies([]byte(set["OPENCODE_PERMISSION"])) || anyFile(files, restricts)
 }
 
-// geminiRuled reports whether a policy of the user's or the project's wants something asked about. What they deny the program refuses by itself.
+// assignment is where a file of variables may set one.
+var assignment = pattern.Lazy(`([A-Za-z_][A-Za-z0-9_]*)\s*[=:]`)
+
+// geminiRuled reports whether a policy of the machine's, the user's or the project's wants something asked
+// about. What they deny the program refuses by itself. A file of variables that the program reads counts
+// too where it sets one that may change what a command does.
 func geminiRuled(env []string, dir string) bool {
 	set := variables(env)
 	home := set["GEMINI_CLI_HOME"]
@@ -42,14 +53,25 @@ func geminiRuled(env []string, dir string) bool {
 		home = set["HOME"]
 	}
 	var files []string
-	for _, folder := range []string{filepath.Join(home, ".gemini"), filepath.Join(dir, ".gemini")} {
-		found, err := filepath.Glob(filepath.Join(folder, "policies", "*.toml"))
+	for _, folder := range []string{filepath.Join(home, ".gemini", "policies"), filepath.Join(dir, ".gemini", "policies"), geminiPolicies()} {
+		found, err := filepath.Glob(filepath.Join(folder, "*.toml"))
 		if err != nil {
 			return true
 		}
 		files = append(files, found...)
 	}
-	return anyFile(files, func(text []byte) bool { return bytes.Contains(text, []byte("ask_user")) })
+	return anyFile(files, func(text []byte) bool { return bytes.Contains(text, []byte("ask_user")) }) ||
+		anyFile(geminiVariables(home, dir), func(text []byte) bool {
+			return slices.ContainsFunc(assignment().FindAllSubmatch(text, -1), func(m [][]byte) bool { return readonly.Steers(string(m[1])) })
+		})
+}
+
+// geminiVariables are the files of variables of which the program reads the first that is there.
+func geminiVariables(home, dir string) (files []string) {
+	for _, at := range append(agent.Upward(dir), home) {
+		files = append(files, filepath.Join(at, ".gemini", ".env"), filepath.Join(at, ".env"))
+	}
+	return files
 }
 
 func variables(env []string) map[string]string {
@@ -61,13 +83,16 @@ func variables(env []string) map[string]string {
 	return set
 }
 
+// maxSettings is the most that is read of a file of settings, in bytes.
+const maxSettings = 1 << 20
+
 // anyFile reports whether one of the files holds that, or cannot be read.
 func anyFile(files []string, holds func(text []byte) bool) bool {
 	for _, file := range files {
 		if file == "" {
 			continue
 		}
-		text, err := os.ReadFile(file)
+		text, err := regularfile.Read(file, maxSettings)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && holds(text) {
 			return true
 		}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -38,6 +39,8 @@ func (a Agent) CheckLogin(ctx context.Context, program, dir string, env []string
 		switch {
 		case c.key == "":
 			login.Detail = "the provider " + c.provider + " of its configuration names no variable for a key"
+		case agent.Variable(env, c.key) == "" && c.variables:
+			login.Detail = c.key + " may be in the program's file of variables"
 		case agent.Variable(env, c.key) == "":
 			login.State, login.Detail, login.How = agent.NotLoggedIn, c.key+" is not set, which the provider "+c.provider+" needs", "set "+c.key
 		default:
@@ -66,6 +69,8 @@ type config struct {
 	provider string // "" for the usual one
 	key      string // variable of its key
 	unclear  bool
+	// variables: there is a file of variables, which the program reads before it starts.
+	variables bool
 }
 
 // maxConfig is the most that is read of the configuration, in bytes.
@@ -83,6 +88,8 @@ func readConfig(env []string) (c config) {
 		home = filepath.Join(agent.Variable(env, "HOME"), ".codex")
 	}
 	data, err := regularfile.Read(filepath.Join(home, "config.toml"), maxConfig)
+	_, absent := os.Lstat(filepath.Join(home, ".env"))
+	c.variables = absent == nil
 	if err != nil {
 		return c // there is none: the program says what is wrong with one that it cannot read
 	}

@@ -34,3 +34,25 @@ func TestLoginOfAProvider(t *testing.T) {
 		})
 	}
 }
+
+// The program reads a file of variables in its own home, and none of the project's.
+func TestLoginByAFileOfVariables(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	write := func(file, text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(home, "config.toml"), "model_provider = \"mine\"\n[model_providers.mine]\nname = \"mine\"\nenv_key = \"MY_KEY\"\n")
+	write(filepath.Join(dir, ".env"), "MY_KEY=x\n")
+	check := func(want agent.LoginState) {
+		t.Helper()
+		if got := (Agent{}).CheckLogin(t.Context(), "/nowhere/codex", dir, []string{"CODEX_HOME=" + home}); got.State != want {
+			t.Errorf("%+v, not %s", got, want)
+		}
+	}
+	check(agent.NotLoggedIn)
+	write(filepath.Join(home, ".env"), "MY_KEY=x\n")
+	check(agent.LoginUnknown)
+}

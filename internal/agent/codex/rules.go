@@ -2,12 +2,18 @@ package codex
 
 import (
 	"bytes"
-	"os"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"cadre/internal/agent"
+	"cadre/internal/regularfile"
 )
 
-// ruled reports whether the user's own rules for commands want any of them asked about: the program does not say which one made it ask. What they forbid it refuses by itself.
+// ruled reports whether the user's own rules for commands want any of them asked about: the program does not
+// say which one made it ask. What they forbid it refuses by itself. A project's configuration may set
+// variables for commands, with which one that only reads may do more.
 func ruled(env []string, dir string) bool {
 	home := ""
 	for _, v := range env {
@@ -17,13 +23,25 @@ func ruled(env []string, dir string) bool {
 			home = filepath.Join(value, ".codex")
 		}
 	}
-	for _, folder := range []string{home, filepath.Join(dir, ".codex"), "/etc/codex"} {
+	folders := []string{home, "/etc/codex"}
+	for _, at := range agent.Upward(dir) {
+		folder := filepath.Join(at, ".codex")
+		if folder == home {
+			continue
+		}
+		folders = append(folders, folder)
+		text, err := regularfile.Read(filepath.Join(folder, "config.toml"), maxConfig)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || bytes.Contains(text, []byte("shell_environment_policy")) {
+			return true
+		}
+	}
+	for _, folder := range folders {
 		files, err := filepath.Glob(filepath.Join(folder, "rules", "*.rules"))
 		if err != nil {
 			return true
 		}
 		for _, file := range files {
-			if text, err := os.ReadFile(file); err != nil || bytes.Contains(text, []byte("prompt")) {
+			if text, err := regularfile.Read(file, maxConfig); err != nil || bytes.Contains(text, []byte("prompt")) {
 				return true
 			}
 		}
