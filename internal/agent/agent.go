@@ -142,6 +142,11 @@ const (
 	HookVariable   = "CADRE_HOOK_EVENT"   // set in hooks, in which the others say whom the event is about
 )
 
+// NoLocks keeps git from taking a lock where it only looks, as git status does to refresh the index. In that
+// moment a commit of another member in the same folder would fail. It belongs before everything else in a
+// session's environment.
+const NoLocks = "GIT_OPTIONAL_LOCKS=0"
+
 // Identity is the part of a session's environment that names its member. It belongs behind everything else, so that nothing
 // there contradicts it.
 func (s Spec) Identity() []string {

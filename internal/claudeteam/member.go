@@ -295,7 +295,7 @@ func (m *member) start(ctx context.Context) error {
 		spec.TeamID, spec.Team, spec.Lead, spec.Role, spec.Instructions = t.ID, t.Name, t.Lead, me.Role, briefing.Guest(s, m.o.Name)
 	})
 	spec.Member, spec.Incarnation, spec.Resume, spec.Access, spec.Gate = m.o.Name, 1, m.resume, m.desk.access(), m.gate
-	spec.Reads = m.reads
+	spec.Reads, spec.Env = m.reads, append([]string{agent.NoLocks}, spec.Env...)
 	spec.Tools, spec.ToolServer = m.tools, m.server
 	spec.Carries = func(text string) []int64 { return letter.Carries(spec.TeamID, m.o.Name, text) }
 	session, err := m.o.Agent.Start(ctx, spec, m.desk)

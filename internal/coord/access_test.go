@@ -121,6 +121,20 @@ func TestModeChangedBack(t *testing.T) {
 	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
 }
 
+// Git takes no locks for what a session only looks at, unless the user says otherwise.
+func TestSessionsLookWithoutLocks(t *testing.T) {
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "bob", Agent: "scripted", Env: []string{"GIT_OPTIONAL_LOCKS=1"}})
+	sessions := modelled(s)
+	for range 2 {
+		one := next(t, sessions)
+		want := map[string]string{"ann": "0", "bob": "1"}[one.Member]
+		if got := agent.Variable(one.Env, "GIT_OPTIONAL_LOCKS"); got != want {
+			t.Errorf("in the session of %s it is %q", one.Member, got)
+		}
+		one.begun <- agent.Started{Session: "s-" + one.Member}
+	}
+}
+
 // is reports whether the record has an event of that kind.
 func is[E team.Event](r *team.Record) bool {
 	return slices.ContainsFunc(r.Events, func(e team.Event) bool { _, ok := e.(E); return ok })

@@ -202,7 +202,7 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 		spec = agent.Spec{TeamID: t.ID, Team: t.Name, Home: s.host.home(), Member: m.Name, Incarnation: m.Incarnation, Lead: t.Lead, Role: m.Role, Prompt: m.Prompt,
 			Instructions: briefing.Instructions(st, m.Name, briefing.Hosted), Model: m.Model, Program: m.Program, Args: m.Args, Resume: m.Session, Dir: t.Dir, Scratch: scratch,
 			Access: s.access(st), Procs: s.host.Procs}
-		spec.Env = slices.Concat(s.host.Env, m.Env, spec.Identity())
+		spec.Env = slices.Concat([]string{agent.NoLocks}, s.host.Env, m.Env, spec.Identity())
 	})
 	if err := checkout.Check(ctx, s.host.Procs, t); checkout.IsMissing(err) {
 		return spec, &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s cannot work: %v", m.Name, err)}

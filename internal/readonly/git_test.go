@@ -1,6 +1,7 @@
 package readonly
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cadre/internal/foldertest"
 )
 
 // Whatever makes git run a program is found: each of these repositories, given to the real git, runs one.
@@ -153,6 +156,62 @@ func TestHarmlessRepositories(t *testing.T) {
 	}
 	if _, ok := w.scope().Command("git log"); ok {
 		t.Error("git log is accepted, with a pager that is unknown")
+	}
+}
+
+// Of what git keeps, only the index is refreshed, and with the variable that sessions have only by git diff.
+func TestIndexIsRefreshed(t *testing.T) {
+	for _, c := range []struct {
+		command, locks string
+		want           bool
+	}{{"git status", "1", true}, {"git status", "0", false}, {"git log --stat", "1", false}, {"git ls-files -m", "1", false}, {"git blame a.txt", "1", false}, {"git diff", "1", true}, {"git diff", "0", true}} {
+		w := newWorld(t)
+		s := w.scope()
+		s.Env = append(s.Env, "GIT_OPTIONAL_LOCKS="+c.locks)
+		if _, ok := s.Command(c.command); !ok {
+			t.Fatalf("%q is refused", c.command)
+		}
+		old := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(filepath.Join(w.project, "b.go"), old, old); err != nil {
+			t.Fatal(err)
+		}
+		git := filepath.Join(w.project, ".git")
+		index := filepath.Join(git, "index")
+		before, err := os.ReadFile(index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		aside := filepath.Join(filepath.Dir(w.project), "index")
+		if err := os.Rename(index, aside); err != nil {
+			t.Fatal(err)
+		}
+		unchanged := foldertest.Keep(t, w.project)
+		info, err := os.Stat(git)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(aside, index); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("sh", "-c", c.command)
+		cmd.Dir, cmd.Env = w.project, s.Env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		after, err := os.ReadFile(index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := !bytes.Equal(before, after); got != c.want {
+			t.Errorf("%s with GIT_OPTIONAL_LOCKS=%s refreshes the index: %t", c.command, c.locks, got)
+		}
+		if err := os.Remove(index); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(git, info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+		unchanged(c.command)
 	}
 }
 
