@@ -55,8 +55,11 @@ func Ask(ctx context.Context, dir string, env []string, program string, args ...
 	return said.String(), exit, err == nil
 }
 
-// Upward returns a folder and those around it, from the inside to the root. Agents look for settings there.
+// Upward returns a folder, "" for the working directory, and those around it, from the inside to the root. Agents look for settings there.
 func Upward(dir string) (folders []string) {
+	if full, err := filepath.Abs(dir); err == nil {
+		dir = full
+	}
 	for {
 		folders = append(folders, dir)
 		if dir == filepath.Dir(dir) {
