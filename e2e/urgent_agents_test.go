@@ -27,6 +27,50 @@ func requested(r *agenttest.Request) string {
 	return ""
 }
 
+// Mail that an agent calls urgent waits for the end of the command that runs. What the user calls urgent ends the command; the turn continues with it at once, and
+// the lead is not told that the member is idle.
+func TestUrgentMail(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+				id, calls := task(r)
+				commands := len(calls) - called(calls, "TaskUpdate")
+				switch {
+				case id == "" || r.Has("drop everything"):
+					return complete(r)
+				case commands == 0:
+					return shells[name]("touch building; until test -e go; do sleep 0.05; done; echo the build is done")
+				case commands == 1:
+					return shells[name]("touch sleeping; sleep 1000; touch slept")
+				}
+				return agenttest.Say("I go to sleep.")
+			}, name)
+			file := s.file("name: rush\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: " + name + "}, {name: eve, agent: external}]\ntasks: [{id: one, owner: ann}]\n")
+			p := s.start("run", file)
+			s.waitFor("the build runs", func() bool { return has(s.dir, "building") })
+			s.must("send", "rush", "--to", "ann", "--from", "eve", "--priority", "urgent", "the door is open")
+			s.write("go", "")
+			s.waitFor("the sleep has begun", func() bool { return has(s.dir, "sleeping") })
+			s.must("send", "rush", "--to", "ann", "--priority", "urgent", "drop everything")
+			if code := p.wait(); code != 0 {
+				t.Fatalf("exit status %d\n%s\n%s", code, p.said(), s.model.Story())
+			}
+			requests := s.of("ann")
+			last := requests[len(requests)-1]
+			for _, words := range []string{"the build is done", "the door is open", "drop everything"} {
+				if n := last.Count(words); n < 1 || n > 1 && words != "the build is done" { // which the call of the command has too
+					t.Errorf("at the end the model is shown %q %d times\n%s", words, n, s.model.Story())
+				}
+			}
+			if told := s.must("log", "rush"); strings.Contains(told, "still holds task 1") || has(s.dir, "slept") {
+				t.Errorf("the log is\n%s", told)
+			}
+		})
+	}
+}
+
 // Requests for permission and agents' urgent mail reach a lead that builds something at its next tool
 // boundary, and its build goes on.
 func TestALeadIsNotInterrupted(t *testing.T) {

@@ -480,7 +480,7 @@ func TestUrgent(t *testing.T) {
 	p.answer(p.prompt("stop that\n\ndo two"), `{"stopReason":"end_turn"}`)
 	agenttest.Next[agent.TurnEnded](run)
 	agenttest.Next[agent.TurnEnded](run)
-	story(t, run, `TurnStarted`, `Received ID="one"`, `TurnEnded Interrupted=true`, `TurnStarted`, `Received ID="three"`, `Received ID="two"`, `TurnEnded`)
+	story(t, run, `TurnStarted`, `Received ID="one"`, `TurnEnded Interrupted=true GoesOn=true`, `TurnStarted`, `Received ID="three"`, `Received ID="two"`, `TurnEnded`)
 }
 
 // How a turn ends is told by the reason, or by the error in the agent's own words. A prompt of which nothing shows that the agent has it is given back.

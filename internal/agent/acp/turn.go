@@ -153,6 +153,7 @@ func (s *session) answered(p *post, response sdk.PromptResponse, err error) {
 		end.Text = ""
 	}
 	next, lost := s.queue.end(how, end.Problem != nil)
+	end.GoesOn = end.Interrupted && len(next) > 0
 	said = append(said, givenBack(ids(lost))...)
 	s.mu.Unlock()
 	s.sayAll(append(said, end))

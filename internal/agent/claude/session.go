@@ -215,6 +215,7 @@ func (s *session) take(said any) {
 	case agent.TurnEnded:
 		s.mu.Lock()
 		s.working = false
+		said.GoesOn = said.Interrupted && len(s.given) > 0 // what was not taken in begins a turn by itself
 		clear(s.dirs)
 		s.mu.Unlock()
 		s.updates <- said
@@ -427,22 +428,33 @@ func (s *session) write(v any) error {
 	return err
 }
 
-func (s *session) Give(_ context.Context, p agent.Prompt) error {
+// Give writes a prompt. The program alone would let a command run to its end before it takes an urgent one, so the turn is interrupted first: behind that,
+// the prompt cannot be in the turn that is cut off.
+func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 	uuid := newUUID()
 	line := map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": p.Text}, "parent_tool_use_id": nil, "session_id": s.id, "uuid": uuid}
 	s.mu.Lock()
-	switch {
-	case s.stopping || s.ctx.Err() != nil:
+	if s.stopping || s.ctx.Err() != nil {
 		s.mu.Unlock()
 		return errEnded
-	case p.Urgent && s.working:
-		line["priority"] = "now"
+	}
+	interrupts := p.Urgent && s.working
+	switch {
+	case interrupts:
+		line["priority"] = "now" // before what else waits, and what began when the turn was interrupted
 	case s.working:
 		line["priority"] = "next"
 	}
 	s.given[uuid] = p.ID
 	s.mu.Unlock()
-	if err := s.write(line); err != nil {
+	var err error
+	if interrupts {
+		err = s.Interrupt(ctx)
+	}
+	if err == nil {
+		err = s.write(line)
+	}
+	if err != nil {
 		s.mu.Lock()
 		delete(s.given, uuid)
 		s.mu.Unlock()

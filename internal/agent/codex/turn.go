@@ -152,6 +152,7 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 		return errEnded
 	}
 	s.given[client] = given{id: p.ID}
+	s.goesOn = s.goesOn || p.Urgent && s.turn != ""
 	s.mu.Unlock()
 	if p.Urgent {
 		s.interruptAndWait(ctx)
