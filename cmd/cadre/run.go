@@ -159,7 +159,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	}
 	p := &progress{app: a, live: !a.json && a.out.terminal()}
 	asker := newAsker(a, p)
-	o.Began, o.Log = p.began, p.note
+	o.Began, o.Log, o.Said = p.began, p.note, p.said
 	o.Saw = func(r *team.Record, d *desk.Desk) {
 		p.saw(r, d)
 		asker.saw(ctx, r, d)
@@ -273,6 +273,7 @@ type progress struct {
 
 	mu     sync.Mutex
 	status string
+	words  map[string]string // what each member said last, where all of it was shown
 }
 
 func (p *progress) began(t team.Team, again bool) {
@@ -303,13 +304,52 @@ func (p *progress) saw(r *team.Record, d *desk.Desk) {
 	p.mu.Unlock()
 	fresh := p.fresh(r, d)
 	for _, e := range r.Events {
-		if line := headline(e, r, d); line != "" && !saysMore(fresh, e) {
+		if line := headline(e, r, d); line != "" && !saysMore(fresh, e) && !p.repeats(e) {
 			p.printf("%s  %s", show.Clock(r.At), show.Clean(line))
 		}
 	}
 	for _, i := range fresh {
 		p.printf("%s  ! %s\n            %s", show.Clock(r.At), i.Text, command(d.Team().Name, i))
 	}
+}
+
+// mostShown bounds what is shown of a text when an agent says it, in bytes.
+const mostShown = 300
+
+// said shows what an agent says.
+func (p *progress) said(member, text string) {
+	text = strings.TrimSpace(text)
+	if p.app.json {
+		line, _, _ := strings.Cut(text, "\n")
+		p.note(member + ": " + line)
+		return
+	}
+	whole := len(text) <= mostShown
+	shown := text
+	if !whole {
+		shown = strings.ToValidUTF8(text[:mostShown], "") + " …"
+	}
+	p.printf("%s    %s: %s", show.Clock(desk.Now()), member, show.Clean(shown))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.words == nil {
+		p.words = map[string]string{}
+	}
+	if p.words[member] = text; !whole {
+		delete(p.words, member)
+	}
+}
+
+// repeats reports whether the event is a member's report at the end of its turn, which is what it was shown to say last.
+func (p *progress) repeats(e team.Event) bool {
+	sent, ok := e.(*team.MessageSent)
+	if !ok || sent.Message.Type != team.TypeIdle {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	words, said := p.words[sent.Message.From]
+	return said && words == strings.TrimSpace(sent.Message.Body)
 }
 
 // fresh returns what has come to wait for the user since the call before. This process runs the sessions and leads, so what is found outside is of that no news.
@@ -395,10 +435,30 @@ func headline(e team.Event, r *team.Record, d *desk.Desk) string {
 		}
 	case *team.ReportAsked, *team.MemberTroubled, *team.HandoverRequested:
 		return "  " + show.Lines(&team.Record{At: r.At, Events: []team.Event{e}})[0]
-	case *team.MemberFailed, *team.HookRejected, *team.BudgetExhausted, *team.PermissionRequested, *team.PlanSubmitted:
+	case *team.PermissionRequested:
+		return permissionLine(e, r)
+	case *team.PermissionAnswered:
+		if e.Outcome == "timed_out" {
+			return "! " + show.Lines(&team.Record{Events: []team.Event{e}})[0]
+		}
+	case *team.MemberFailed, *team.HookRejected, *team.BudgetExhausted, *team.PlanSubmitted:
 		return "! " + show.Lines(&team.Record{Events: []team.Event{e}})[0]
 	}
 	return ""
+}
+
+// permissionLine tells of a request that waits, or that the rules have denied in the same record. One that they allow is no news.
+func permissionLine(e *team.PermissionRequested, r *team.Record) string {
+	p := e.Permission
+	for _, other := range r.Events {
+		if a, ok := other.(*team.PermissionAnswered); ok && a.Request == p.Request {
+			if a.Outcome == "allowed" {
+				return ""
+			}
+			return fmt.Sprintf("! %s may not use %s%s: %s", p.Member, p.Tool, prefix(": ", show.Input(p.Input)), a.Reason)
+		}
+	}
+	return "! " + show.Lines(&team.Record{Events: []team.Event{e}})[0]
 }
 
 func (p *progress) note(text string) {

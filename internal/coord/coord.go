@@ -55,6 +55,8 @@ type Options struct {
 	Relay  []string                                                  // command that connects its standard input and output with the socket that is its last argument
 	Role   func(dir, role string) (agentdef.Definition, bool, error) // what a role means in that directory; nil for nothing
 	Log    func(string)
+	// Said is told what agents say, from any goroutine, a whole text at a time; nil for the first line of it to Log.
+	Said func(member, text string)
 
 	// Merge makes the merged worktree for a task that builds on the work of these members, and keeps others away until release is
 	// called; nil for a host whose tasks do not run there.
@@ -166,6 +168,9 @@ func New(o Options) *Host {
 	}
 	if o.Log == nil {
 		o.Log = func(string) {}
+	}
+	if o.Said == nil {
+		o.Said = func(member, text string) { o.Log(member + ": " + firstLine(text)) }
 	}
 	h := &Host{Options: o, kept: func() {}, pulse: newPulse(filepath.Dir(o.Hosts)), seats: map[string]*seat{}, ended: make(chan *seat), look: make(chan struct{}, 1), broken: make(chan error, 1), over: make(chan struct{})}
 	h.tracer = newTracer(h.Desk, h.Procs, h.teamDir(), filepath.Join(h.Hosts, h.ID), team.Host(h.ID), h.Log)

@@ -87,7 +87,7 @@ func (s *seat) follow(session agent.Session, started chan<- agent.Started) error
 			}
 		case agent.Text:
 			s.update(func(t *turn) { t.last = u.Text })
-			s.host.Log(s.member + ": " + firstLine(u.Text))
+			s.host.Said(s.member, u.Text)
 		case agent.ToolFinished:
 			if carried := letter.Carries(s.teamID, s.member, u.Output); len(carried) > 0 {
 				s.update(func(t *turn) { t.shows = true })

@@ -77,6 +77,8 @@ type Options struct {
 	Saw func(r *team.Record, d *desk.Desk)
 	// Log is told what is worth knowing and no event.
 	Log func(string)
+	// Said is told what agents say, from any goroutine; nil for the first line of each text to Log.
+	Said func(member, text string)
 }
 
 // ProjectFunc is [desk.Options].Project.
@@ -449,7 +451,7 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 		return nil, err
 	}
 	a.procs.Store(procs)
-	host := coord.New(coord.Options{Desk: a.desk, Agent: a.Agent, Offers: a.Offers, Relay: a.Relay, Role: a.Role, Hosts: hosts, Procs: procs, ID: id, Env: a.Env, Log: a.Log, Checkpoints: a.Checkpoints,
+	host := coord.New(coord.Options{Desk: a.desk, Agent: a.Agent, Offers: a.Offers, Relay: a.Relay, Role: a.Role, Hosts: hosts, Procs: procs, ID: id, Env: a.Env, Log: a.Log, Said: a.Said, Checkpoints: a.Checkpoints,
 		Merge: func(ctx context.Context, members []string) (coord.Merged, func(), error) {
 			return consolidate.Hold(ctx, a.merging(), members)
 		}})

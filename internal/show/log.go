@@ -6,6 +6,7 @@
 package show
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -139,7 +140,7 @@ func event(e team.Event, r *team.Record) string {
 	case *team.PlanAnswered:
 		return fmt.Sprintf("the plan of %s was %s", e.Member, word(e.Approved, "approved", "rejected")) + tail(e.Feedback)
 	case *team.PermissionRequested:
-		return fmt.Sprintf("%s asks to use %s (%s)", e.Permission.Member, e.Permission.Tool, e.Permission.Request)
+		return fmt.Sprintf("%s asks to use %s (%s)", e.Permission.Member, e.Permission.Tool, e.Permission.Request) + tail(Input(e.Permission.Input))
 	case *team.PermissionAnswered:
 		return fmt.Sprintf("permission %s of %s: %s", e.Request, e.Member, strings.ReplaceAll(e.Outcome, "_", " ")) + tail(e.Reason)
 	case *team.UsageReported:
@@ -307,4 +308,19 @@ func messages(seqs []int64) string {
 		return fmt.Sprintf("message #%d", seqs[0])
 	}
 	return fmt.Sprintf("%d messages", len(seqs))
+}
+
+// mostInput bounds what is shown of a tool's input, in bytes: more than most commands have, and less than a file.
+const mostInput = 300
+
+// Input is the input of a tool for people: the command of one that runs a command, else the JSON. A long one is cut, and says so.
+func Input(input string) string {
+	var in struct{ Command string }
+	if json.Unmarshal([]byte(input), &in) == nil && in.Command != "" {
+		input = in.Command
+	}
+	if len(input) > mostInput {
+		input = fmt.Sprintf("%s … (%d more bytes)", strings.ToValidUTF8(input[:mostInput], ""), len(input)-mostInput)
+	}
+	return Clean(input)
 }

@@ -69,7 +69,10 @@ func (d *decision) ruling(m *Member, tool, input string, reads bool) (outcome, r
 	case p.Policy == "allow":
 		return "allowed", "the policy of the team"
 	case p.Policy == "deny":
-		return "denied", "the policy of the team; what is needed nevertheless can be asked of " + d.team.Lead + " with a message"
+		if m.Name == d.team.Lead {
+			return "denied", "the policy of the team is to deny; if the work cannot be done without it, say so in your report"
+		}
+		return "denied", "the policy of the team is to deny; if the work cannot be done without it, tell " + d.team.Lead + " with a message"
 	}
 	return "", ""
 }
