@@ -16,6 +16,7 @@ func TestBudgets(t *testing.T) {
 		"tokens":          {"claude", "tokens: 1500", `tokens, \d{4} of 1500; to give it more: cadre budget spent --tokens N, and then the same command goes on`, "--tokens=1000000"},
 		"tokens of codex": {"codex", "tokens: 1500", `tokens, \d{4} of 1500; to give it more: cadre budget spent --tokens N, and then the same command goes on`, "--tokens=1000000"},
 		"money":           {"claude", "usd: 0.002", `cost, \$0.00\d\d of \$0.0020; to give it more: cadre budget spent --usd AMOUNT, and then the same command goes on`, "--usd=100"},
+		"money, opencode": {"opencode", "usd: 0.002", `cost, \$0.00\d\d of \$0.0020; to give it more: cadre budget spent --usd AMOUNT, and then the same command goes on`, "--usd=100"},
 		"time":            {"claude", "time: 5s", `time, 5s since the team was created; to give it more: cadre budget spent --time SPAN, and then the same command goes on`, "--time=1h"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -28,7 +29,7 @@ func TestBudgets(t *testing.T) {
 					return complete(r)
 				case name == "time":
 					return shells[c.agent]("touch began; sleep 1000")
-				case name == "money": // of which the agent tells at the end of a turn
+				case strings.HasPrefix(name, "money"): // of which the agent tells at the end of a turn
 					return agenttest.Turn{Text: "Not yet.", In: 1000}
 				}
 				return shells[c.agent]("true") // for ever, in one turn
@@ -49,10 +50,25 @@ func TestBudgets(t *testing.T) {
 			}
 			s.must("budget", "spent", c.more)
 			s.ended(s.run(file), 0)
+			if c.agent == "opencode" { // it says what its session cost in all, also when it is resumed
+				cost := 0
+				for _, r := range s.model.Requests() {
+					if id, _ := task(r); id == "" || r.Has("Continue where you stopped") {
+						cost += 100*5 + 10*25
+					} else {
+						cost += 1000*5 + 10*25
+					}
+				}
+				if counted := read[struct{ Usage struct{ CostMicroUSD int } }](s.world, "status", "spent").Usage.CostMicroUSD; counted != cost {
+					t.Errorf("counted are %d millionths of a dollar, not %d\n%s", counted, cost, s.model.Story())
+				}
+			}
 		})
 	}
 }
 
+// An amount of money does not bound an agent that does not say what it costs, which the person is told.
+//
 // What was used is told for each member and each task, in tokens, and in money by the agent that says it. The turn in which a member is asked to go belongs to no task.
 func TestCosts(t *testing.T) {
 	t.Parallel()
@@ -64,8 +80,12 @@ func TestCosts(t *testing.T) {
 		}
 		return turn
 	}, "claude", "codex")
-	file := s.file("name: costs\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: claude, role: a}, {name: bob, agent: codex, role: b}]\ntasks: [{id: one, role: a}, {id: two, role: b}, {id: three, role: a, blockedBy: [one]}]\n")
-	s.ended(s.run(file), 0)
+	file := s.file("name: costs\nbudget: {usd: 100}\npermissions: {mode: bypassPermissions}\nmembers: [{name: ann, agent: claude, role: a}, {name: bob, agent: codex, role: b}]\ntasks: [{id: one, role: a}, {id: two, role: b}, {id: three, role: a, blockedBy: [one]}]\n")
+	r := s.run(file)
+	s.ended(r, 0)
+	if n := strings.Count(r.err, "codex does not say what the model costs, so the budget in USD does not count it"); n != 1 {
+		t.Errorf("it says %d times what the budget does not bound:\n%s", n, r.err)
+	}
 	status := s.must("status", "costs")
 	for _, line := range []string{`costs is complete.*`, `in \S+, last change .*, 8800 tokens, \$0\.\d{4}`, `ann +claude +a +stopped .*5500 +\$0\.\d{4} .*`, `bob +codex +b +stopped .*3300 .*`,
 		`TASK +STATUS +OWNER +TOKENS +COST +SUBJECT`, `1 +completed +ann +2200 +\$0\.\d{4} +one`, `2 +completed +bob +2200 +two`, `3 +completed +ann +2200 +\$0\.\d{4} +three`} {

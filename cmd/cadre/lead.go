@@ -121,7 +121,7 @@ func (a *app) handoverCommand() *cobra.Command {
 		Long: "End a member's session and start a fresh one that goes on with its task and its mail, and with a note of what the one before did.\nThis happens by itself when a context is nearly full.",
 	}, func(c *cobra.Command, name string, args []string) error {
 		return a.act(c, name, &team.HandOver{Member: args[0], Reason: reason}, func(*desk.Desk, *team.Record) error {
-			return a.print(map[string]any{"member": args[0]}, said("a fresh session goes on for %s", args[0]))
+			return a.print(map[string]any{"member": args[0]}, said("a fresh session continues for %s", args[0]))
 		})
 	})
 	c.Flags().StringVar(&reason, "reason", "", "why, for the fresh session")
@@ -138,7 +138,12 @@ func (a *app) budgetCommand() *cobra.Command {
 		Long: "Set what a team may use: tokens, US dollars, and time since it was created. What is left out is without limit. A team that had spent its\nbudget goes on.",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		b := team.Budget{Tokens: tokens, CostMicroUSD: int64(usd * 1e6), Millis: span.Milliseconds()}
-		return a.act(c, name, &team.SetBudget{Budget: b}, func(*desk.Desk, *team.Record) error {
+		return a.act(c, name, &team.SetBudget{Budget: b}, func(d *desk.Desk, _ *team.Record) error {
+			var agents []string
+			d.View(func(s *team.State) { agents = s.Uncounted() })
+			if len(agents) > 0 {
+				a.note(uncounted(agents))
+			}
 			return a.print(b, said("team %s has a new budget", name))
 		})
 	})

@@ -271,6 +271,8 @@ type progress struct {
 	looker *resume.Looker
 	known  map[string]bool // keys of what waits for the user and was shown
 
+	uncounted []string // agents that were said to tell no cost
+
 	mu     sync.Mutex
 	status string
 	words  map[string]string // what each member said last, where all of it was shown
@@ -289,6 +291,7 @@ func (p *progress) began(t team.Team, again bool) {
 
 func (p *progress) saw(r *team.Record, d *desk.Desk) {
 	if p.app.json {
+		p.warn(d)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.app.printRecord(r, true, "")
@@ -302,6 +305,7 @@ func (p *progress) saw(r *team.Record, d *desk.Desk) {
 	p.mu.Lock()
 	p.status = now
 	p.mu.Unlock()
+	p.warn(d)
 	fresh := p.fresh(r, d)
 	for _, e := range r.Events {
 		if line := headline(e, r, d); line != "" && !saysMore(fresh, e) && !p.repeats(e) {
@@ -310,6 +314,16 @@ func (p *progress) saw(r *team.Record, d *desk.Desk) {
 	}
 	for _, i := range fresh {
 		p.printf("%s  ! %s\n            %s", show.Clock(r.At), i.Text, command(d.Team().Name, i))
+	}
+}
+
+// warn says which agents the budget does not bound, once for all that there are.
+func (p *progress) warn(d *desk.Desk) {
+	var agents []string
+	d.View(func(s *team.State) { agents = s.Uncounted() })
+	if len(agents) > 0 && !slices.Equal(agents, p.uncounted) {
+		p.uncounted = agents
+		p.note(uncounted(agents))
 	}
 }
 

@@ -62,7 +62,8 @@ type standing struct {
 	Members     []team.Member         `json:"members"`
 	Standings   map[string]team.Phase `json:"standings"` // what each member does, by what was recorded and what was found
 	Permissions []team.Permission     `json:"permissions"`
-	Budget      []team.Spent          `json:"budget"` // what is used of each that the team has
+	Budget      []team.Spent          `json:"budget"`              // what is used of each that the team has
+	Uncounted   []string              `json:"uncounted,omitempty"` // agents that do not say what they cost, where there is a budget of money
 	Checks      []checked             `json:"checks"`
 	Ready       int                   `json:"ready"`               // tasks that somebody could claim
 	Blocked     int                   `json:"blocked"`             // tasks that wait for others
@@ -97,6 +98,7 @@ func (n *standing) take(s *team.State, o overview, outside *team.Outside) {
 	t := s.Team()
 	n.rules, n.sealed = t.Permissions, t.Consolidation.Step == team.Done
 	n.Budget = append([]team.Spent{}, s.Spending(n.now)...)
+	n.Uncounted = s.Uncounted()
 	n.Checks = []checked{}
 	for _, c := range t.Checks {
 		one := checked{Name: c.Name}
@@ -290,7 +292,20 @@ func (n *standing) budget() string {
 		}
 		parts = append(parts, fmt.Sprintf("%s (%d %%%s)", b, b.Percent(), spent))
 	}
-	return prefix("budget: ", strings.Join(parts, ", "))
+	words := prefix("budget: ", strings.Join(parts, ", "))
+	if len(n.Uncounted) > 0 {
+		words += "; " + uncounted(n.Uncounted)
+	}
+	return words
+}
+
+// uncounted says which agents no amount of money bounds.
+func uncounted(agents []string) string {
+	verb := "does"
+	if len(agents) > 1 {
+		verb = "do"
+	}
+	return fmt.Sprintf("%s %s not say what the model costs, so the budget in USD does not count it: one of tokens or time does", strings.Join(agents, ", "), verb)
 }
 
 func (n *standing) checks() string {

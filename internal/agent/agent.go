@@ -111,6 +111,7 @@ type Spec struct {
 	Program      string   // executable instead of the agent's own; "" for that
 	Args         []string // added to its arguments
 	Resume       string   // the agent's own id of an earlier session of the member, "" for none
+	Spent        int64    // what that session has cost by now, in millionths of a US dollar, for agents that say what a session cost in all
 	Dir          string   // where it works
 	// Where says where a task's command runs, for an agent that runs commands, and keeps others away from there until done is called;
 	// nil for Dir.

@@ -200,7 +200,7 @@ func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.S
 	s.host.Desk.View(func(st *team.State) {
 		t = st.Team()
 		spec = agent.Spec{TeamID: t.ID, Team: t.Name, Home: s.host.home(), Member: m.Name, Incarnation: m.Incarnation, Lead: t.Lead, Role: m.Role, Prompt: m.Prompt,
-			Instructions: briefing.Instructions(st, m.Name, briefing.Hosted), Model: m.Model, Program: m.Program, Args: m.Args, Resume: m.Session, Dir: t.Dir, Scratch: scratch,
+			Instructions: briefing.Instructions(st, m.Name, briefing.Hosted), Model: m.Model, Program: m.Program, Args: m.Args, Resume: m.Session, Spent: m.SessionCost, Dir: t.Dir, Scratch: scratch,
 			Access: s.access(st), Procs: s.host.Procs}
 		spec.Env = slices.Concat([]string{agent.NoLocks}, s.host.Env, m.Env, spec.Identity())
 	})

@@ -75,7 +75,6 @@ func (l *Lead) look() (at situation) {
 
 // exhausted says what the team has spent, of how much, and how to give it more; "" while something is left.
 func exhausted(t team.Team) string {
-	dollars := func(micro int64) string { return fmt.Sprintf("$%.4f", float64(micro)/1e6) }
 	used, more := "", ""
 	switch t.Exhausted {
 	case "":
@@ -83,7 +82,7 @@ func exhausted(t team.Team) string {
 	case "tokens":
 		used, more = fmt.Sprintf("%d of %d", t.Usage.Tokens(), t.Budget.Tokens), "--tokens N"
 	case "cost":
-		used, more = dollars(t.Usage.CostMicroUSD)+" of "+dollars(t.Budget.CostMicroUSD), "--usd AMOUNT"
+		used, more = team.Dollars(t.Usage.CostMicroUSD)+" of "+team.Dollars(t.Budget.CostMicroUSD), "--usd AMOUNT"
 	case "time":
 		used, more = fmt.Sprintf("%s since the team was created", time.Duration(t.Budget.Millis)*time.Millisecond), "--time SPAN"
 	}

@@ -94,6 +94,9 @@ func (m *Member) become(status MemberStatus, at Time) {
 
 func (e *MemberStarted) apply(s *State, r *Record) {
 	if m := s.alive(e.Member); m != nil {
+		if m.Session != e.Session {
+			m.SessionCost = 0
+		}
 		m.Session, m.Summary, m.Context, m.Offline = e.Session, "", 0, 0
 		if m.Status == Spawning {
 			m.become(Active, r.At)
@@ -234,6 +237,7 @@ func (e *UsageReported) apply(s *State, _ *Record) {
 	s.team.Usage.add(e.Usage)
 	if m := s.member(e.Member); m != nil {
 		m.Usage.add(e.Usage)
+		m.SessionCost = plus(m.SessionCost, e.Usage.CostMicroUSD)
 		if e.Context > 0 {
 			m.Context = e.Context
 		}

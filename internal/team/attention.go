@@ -542,7 +542,7 @@ func (u Spent) Percent() int64 {
 func (u Spent) String() string {
 	switch u.What {
 	case "cost":
-		return fmt.Sprintf("$%.2f of $%.2f", float64(u.Used)/1e6, float64(u.Limit)/1e6)
+		return Dollars(u.Used) + " of " + Dollars(u.Limit)
 	case "time":
 		return fmt.Sprintf("%s of %s", span(Time(u.Used)), span(Time(u.Limit)))
 	}

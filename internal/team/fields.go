@@ -146,6 +146,7 @@ func (m *Member) fields(c *coder) {
 	c.int("offline", (*int64)(&m.Offline))
 	c.int("resent", &m.Resent)
 	c.sub("left", m.Left == Left{}, &m.Left)
+	c.int("sessionCost", &m.SessionCost)
 }
 
 func (p *Plan) fields(c *coder) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 )
@@ -100,39 +99,6 @@ const MaxSetbacks = 5
 
 // FileIDKey is the metadata key that holds a task's id in the team file it came from, a JSON string.
 const FileIDKey = "id"
-
-// Usage counts what models were asked to do, by the agents' own figures.
-type Usage struct {
-	InputTokens      int64
-	OutputTokens     int64
-	CacheReadTokens  int64
-	CacheWriteTokens int64
-	CostMicroUSD     int64 // millionths of a US dollar; 0 where the agent does not say
-}
-
-// Tokens is the sum over all kinds of tokens.
-func (u Usage) Tokens() int64 {
-	return plus(plus(u.InputTokens, u.OutputTokens), plus(u.CacheReadTokens, u.CacheWriteTokens))
-}
-
-func (u *Usage) add(v Usage) {
-	u.InputTokens = plus(u.InputTokens, v.InputTokens)
-	u.OutputTokens = plus(u.OutputTokens, v.OutputTokens)
-	u.CacheReadTokens = plus(u.CacheReadTokens, v.CacheReadTokens)
-	u.CacheWriteTokens = plus(u.CacheWriteTokens, v.CacheWriteTokens)
-	u.CostMicroUSD = plus(u.CostMicroUSD, v.CostMicroUSD)
-}
-
-// plus adds without overflow: a sum that turned negative would be a budget that never ends.
-func plus[N ~int64](a, b N) N {
-	switch {
-	case b > 0 && a > math.MaxInt64-b:
-		return math.MaxInt64
-	case b < 0 && a < math.MinInt64-b:
-		return math.MinInt64
-	}
-	return a + b
-}
 
 // Budget is what a team may spend at most; zero means without limit.
 type Budget struct {
@@ -245,6 +211,7 @@ type Member struct {
 	Resent         int64   // counts how often late messages were sent again
 	Offline        Time    // since when nothing is heard of it, so far as the lead was told; 0 while something is
 	Left           Left    // its work on a branch that is not merged yet
+	SessionCost    int64   // of Usage, what its present session has cost, in millionths of a US dollar
 }
 
 // Plan is the approval of a member's plan.

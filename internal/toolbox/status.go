@@ -164,11 +164,10 @@ func (c *call) budget(t team.Team) string {
 		}
 		return used
 	}
-	dollars := func(micro int64) string { return fmt.Sprintf("$%.2f", float64(micro)/1e6) }
 	minutes := func(ms int64) string { return count(int(ms/60000), "minute", "minutes") }
 	words := []string{of(fmt.Sprint(t.Usage.Tokens()), fmt.Sprint(t.Budget.Tokens), t.Budget.Tokens > 0) + " tokens"}
 	if t.Usage.CostMicroUSD > 0 || t.Budget.CostMicroUSD > 0 {
-		words = append(words, of(dollars(t.Usage.CostMicroUSD), dollars(t.Budget.CostMicroUSD), t.Budget.CostMicroUSD > 0))
+		words = append(words, of(team.Dollars(t.Usage.CostMicroUSD), team.Dollars(t.Budget.CostMicroUSD), t.Budget.CostMicroUSD > 0))
 	}
 	if t.Budget.Millis > 0 {
 		words = append(words, of(minutes(int64(c.o.Now()-t.CreatedAt)), minutes(t.Budget.Millis), true))

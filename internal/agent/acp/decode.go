@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -22,6 +23,7 @@ type decoder struct {
 	message string          // the agent's own id of that, where it has one
 	last    string          // the last whole text of the turn
 	used    int             // tokens that the context held at its fullest
+	cost    int64           // of the session, as far as it was said, in millionths of a US dollar
 }
 
 // tool is one that the agent uses.
@@ -66,23 +68,33 @@ func (d *decoder) decode(u sdk.SessionUpdate) (said []agent.Update, shows sign) 
 	case u.ToolCallUpdate != nil:
 		t := u.ToolCallUpdate
 		return d.tool(t.ToolCallId, tool{Kind: value(t.Kind), Title: value(t.Title), Input: input(t.RawInput), Files: filesOf(t.Locations, t.Content)}, value(t.Status), contentOf(t.Content, t.RawOutput)), noSign
-	case u.UsageUpdate != nil && u.UsageUpdate.Size > 0:
-		return d.usage(u.UsageUpdate.Used, u.UsageUpdate.Size), noSign
+	case u.UsageUpdate != nil:
+		return d.usage(*u.UsageUpdate), noSign
 	}
 	return nil, noSign
 }
 
-// usage is what the agent says of its context. One that is half as full as it was has been shortened; an empty one belongs to an answer that failed.
-func (d *decoder) usage(used, size int) (said []agent.Update) {
-	if used <= 0 {
+// usage is what the agent says of its context and of the cost of its session. A context that is half as full as it was has been shortened; an empty one belongs to
+// an answer that failed.
+func (d *decoder) usage(u sdk.SessionUsageUpdate) (said []agent.Update) {
+	var now agent.Used
+	if u.Cost != nil && u.Cost.Currency == "USD" {
+		if cost := int64(math.Round(u.Cost.Amount * 1e6)); cost > d.cost {
+			now.Usage.CostMicroUSD, d.cost = cost-d.cost, cost
+		}
+	}
+	if u.Used > 0 && u.Size > 0 {
+		if u.Used < d.used/2 {
+			said = append(said, agent.Compacted{})
+			d.used = 0
+		}
+		d.used = max(d.used, u.Used)
+		now.Context = int(min(100, int64(u.Used)*100/int64(u.Size)))
+	}
+	if u.Used <= 0 && now.Usage.CostMicroUSD == 0 {
 		return nil
 	}
-	if used < d.used/2 {
-		said = append(said, agent.Compacted{})
-		d.used = 0
-	}
-	d.used = max(d.used, used)
-	return append(said, agent.Used{Context: int(min(100, int64(used)*100/int64(size)))})
+	return append(said, now)
 }
 
 // flush ends the text that was being said.

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -209,6 +211,39 @@ func TestNamesOfTools(t *testing.T) {
 	} {
 		if name, _ := newDecoder(c.facts).name(tool{Kind: c.kind, Title: c.title}); name != c.want {
 			t.Errorf("%s %q is %q, not %q", c.kind, c.title, name, c.want)
+		}
+	}
+}
+
+// A session says what it has cost in all, also to the next program that loads it: each cent is counted once, also by a reader that is saved between two lines.
+func TestCostOfASession(t *testing.T) {
+	begins := func(session string) []string {
+		return []string{`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}`, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"` + session + `"}}`}
+	}
+	costs := func(session, amount string) string {
+		return `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"` + session + `","update":{"sessionUpdate":"usage_update","used":0,"size":0,"cost":` + amount + `}}}`
+	}
+	lines := slices.Concat(begins("a"), []string{costs("a", `{"amount":0.0105,"currency":"USD"}`), costs("a", `{"amount":0.0105,"currency":"USD"}`), costs("a", `{"amount":9,"currency":"EUR"}`)},
+		begins("a"), []string{costs("a", `{"amount":0.02625,"currency":"USD"}`)}, begins("b"), []string{costs("b", `{"amount":0.001,"currency":"USD"}`), costs("b", `null`)})
+	for saved := range len(lines) + 1 {
+		r := Agent{facts: openCode}.Reader()
+		var said []int64
+		for i, line := range lines {
+			if i == saved {
+				text, err := json.Marshal(r)
+				r = Agent{facts: openCode}.Reader()
+				if err = errors.Join(err, json.Unmarshal(text, r)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, u := range r.Line([]byte(line)) {
+				if u, ok := u.(agent.Used); ok {
+					said = append(said, u.Usage.CostMicroUSD)
+				}
+			}
+		}
+		if want := []int64{10500, 15750, 1000}; !slices.Equal(said, want) {
+			t.Errorf("saved before line %d: said are %v, not %v", saved, said, want)
 		}
 	}
 }

@@ -77,7 +77,7 @@ var anyAgent = facts{
 
 var openCode = facts{
 	command: []string{"opencode", "acp"},
-	can:     []string{"mail while it works", "permissions", "resumes", "tokens"},
+	can:     []string{"mail while it works", "permissions", "resumes", "tokens and cost"},
 	missing: "not installed; install opencode, and log in once with opencode auth login",
 
 	install: "install opencode, or name the program with its command", howToLog: "opencode auth login", login: openCodeLogin,

@@ -16,6 +16,13 @@ type Reader struct {
 	session sdk.SessionId
 	told    bool // that it runs
 	turn    bool
+	before  spent // of the program that ran before
+}
+
+// spent is what a session has cost: it is said in all, also when a later program loads the session.
+type spent struct {
+	Session sdk.SessionId `json:"session,omitempty"`
+	Cost    int64         `json:"cost,omitempty"`
 }
 
 // Reader returns one for what this agent says.
@@ -31,12 +38,14 @@ type reading struct {
 	Message string                   `json:"message,omitempty"`
 	Last    string                   `json:"last,omitempty"`
 	Used    int                      `json:"used"`
+	Cost    int64                    `json:"cost,omitempty"`
+	Before  spent                    `json:"before,omitzero"`
 }
 
 // MarshalJSON implements [agent.Reader].
 func (r *Reader) MarshalJSON() ([]byte, error) {
 	d := r.decoder
-	return json.Marshal(reading{r.session, r.told, r.turn, d.tools, d.text.String(), d.message, d.last, d.used})
+	return json.Marshal(reading{r.session, r.told, r.turn, d.tools, d.text.String(), d.message, d.last, d.used, d.cost, r.before})
 }
 
 // UnmarshalJSON implements [agent.Reader].
@@ -52,8 +61,8 @@ func (r *Reader) UnmarshalJSON(data []byte) error {
 		}
 	}
 	d.text.WriteString(was.Text)
-	d.message, d.last, d.used = was.Message, was.Last, was.Used
-	*r = Reader{d, was.Session, was.Told, was.Turn}
+	d.message, d.last, d.used, d.cost = was.Message, was.Last, was.Used, was.Cost
+	*r = Reader{d, was.Session, was.Told, was.Turn, was.Before}
 	return nil
 }
 
@@ -116,9 +125,13 @@ func (r *Reader) read(line []byte) []agent.Update {
 	switch err := json.Unmarshal(m.Result, &began); {
 	case err != nil:
 	case began.Version > 0:
-		*r = Reader{decoder: newDecoder(r.decoder.facts)}
+		before := r.before
+		if r.session != "" {
+			before = spent{r.session, r.decoder.cost}
+		}
+		*r = Reader{decoder: newDecoder(r.decoder.facts), before: before}
 	case r.session == "":
-		r.session = began.Session
+		r.is(began.Session)
 	}
 	return nil
 }
@@ -129,9 +142,17 @@ func (r *Reader) mine(params json.RawMessage) bool {
 	}
 	json.Unmarshal(params, &p)
 	if r.session == "" {
-		r.session = p.Session
+		r.is(p.Session)
 	}
 	return p.Session == r.session
+}
+
+// is takes note of which session it is.
+func (r *Reader) is(id sdk.SessionId) {
+	r.session = id
+	if id != "" && id == r.before.Session {
+		r.decoder.cost = r.before.Cost
+	}
 }
 
 // begin begins a turn, unless one goes on: what the driver asks for need not be among the lines.

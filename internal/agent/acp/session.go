@@ -172,6 +172,7 @@ func (s *session) begin(ctx context.Context) error {
 		if err == nil && len(replayed) > 0 { // else it is another one that has its name
 			s.id, s.modes, s.usual = sdk.SessionId(id), loaded.Modes, usual(loaded.Modes, loaded.ConfigOptions)
 			started.Resumed, started.Session = true, s.spec.Resume
+			s.decoder.cost = s.spec.Spent
 			if s.spec.Carries != nil {
 				for _, text := range replayed {
 					started.Seen = append(started.Seen, s.spec.Carries(text)...)

@@ -277,5 +277,5 @@ stream_max_retries = 1
 
 func openCodeConfig(s *Server) string {
 	return fmt.Sprintf(`{"$schema":"https://opencode.ai/config.json","autoupdate":false,"share":"disabled","model":"fake/fake-model","small_model":"fake/fake-model",
-"provider":{"fake":{"npm":"@ai-sdk/anthropic","name":"fake","options":{"baseURL":"%s/v1","apiKey":"dummy"},"models":{"fake-model":{"name":"fake","limit":{"context":200000,"output":8000}}}}}}`, s.URL)
+"provider":{"fake":{"npm":"@ai-sdk/anthropic","name":"fake","options":{"baseURL":"%s/v1","apiKey":"dummy"},"models":{"fake-model":{"name":"fake","cost":{"input":5,"output":25},"limit":{"context":200000,"output":8000}}}}}}`, s.URL)
 }

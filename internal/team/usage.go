@@ -1,0 +1,67 @@
+package team
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Usage counts what models were asked to do, by the agents' own figures.
+type Usage struct {
+	InputTokens      int64
+	OutputTokens     int64
+	CacheReadTokens  int64
+	CacheWriteTokens int64
+	CostMicroUSD     int64 // millionths of a US dollar; 0 where the agent does not say
+}
+
+// Tokens is the sum over all kinds of tokens.
+func (u Usage) Tokens() int64 {
+	return plus(plus(u.InputTokens, u.OutputTokens), plus(u.CacheReadTokens, u.CacheWriteTokens))
+}
+
+func (u *Usage) add(v Usage) {
+	u.InputTokens = plus(u.InputTokens, v.InputTokens)
+	u.OutputTokens = plus(u.OutputTokens, v.OutputTokens)
+	u.CacheReadTokens = plus(u.CacheReadTokens, v.CacheReadTokens)
+	u.CacheWriteTokens = plus(u.CacheWriteTokens, v.CacheWriteTokens)
+	u.CostMicroUSD = plus(u.CostMicroUSD, v.CostMicroUSD)
+}
+
+// plus adds without overflow: a sum that turned negative would be a budget that never ends.
+func plus[N ~int64](a, b N) N {
+	switch {
+	case b > 0 && a > math.MaxInt64-b:
+		return math.MaxInt64
+	case b < 0 && a < math.MinInt64-b:
+		return math.MinInt64
+	}
+	return a + b
+}
+
+// tellsCost reports whether an agent says what its model costs, in money.
+func tellsCost(agent string) bool { return agent == Claude || agent == OpenCode }
+
+// Dollars is an amount in millionths of a US dollar for people: in cents, and exacter where it is less than a dollar.
+func Dollars(micro int64) string {
+	if micro < 1e6 && micro%1e4 != 0 {
+		return fmt.Sprintf("$%.4f", float64(micro)/1e6)
+	}
+	return fmt.Sprintf("$%.2f", float64(micro)/1e6)
+}
+
+// Uncounted returns the agents of running members that do not say what they cost, sorted, where the team has a budget of money: that budget does not bound
+// them.
+func (s *State) Uncounted() (agents []string) {
+	if s.team.Budget.CostMicroUSD == 0 {
+		return nil
+	}
+	for i := range s.members {
+		m := &s.members[i]
+		if m.Status.Running() && m.Agent != External && m.Agent != Shell && !tellsCost(m.Agent) && m.Usage.CostMicroUSD == 0 {
+			agents = append(agents, m.Agent)
+		}
+	}
+	slices.Sort(agents)
+	return slices.Compact(agents)
+}
