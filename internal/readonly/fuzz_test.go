@@ -27,7 +27,7 @@ var vocabulary = []string{"ls", "cat", "head", "tail", "wc", "grep", "rg", "find
 	"--list", "--all", "--format=%h", "--exec-path=.", "--git-dir=../outside", "-c core.fsmonitor=canary", "-c core.pager=canary", "status", "log", "show", "diff", "branch", "rev-parse", "ls-files", "blame",
 	"commit", "add", "HEAD", "HEAD:a.txt", "main", "-t", "-k", "-k1", "-t:", "-D", "-b", "--recursive", "--dereference", "--exclude=x", "--include=*.txt", "-A1", "../project/a.txt", "sub/../a.txt",
 	"sub/up/hidden.txt", "inner/../../outside/hidden.txt", "folder/..", "sub/list", "=ls", "{a.txt,link}", "[a-z]*", "?.txt", "-P", "-I",
-	"cd ./globs", "globs/*", "??", "l^x", "HEAD^", "P", "'1e canary'", "'e canary'", "'é'", "-Lo", "--all", "--format=%-G?", "--format='% GK'", "--pretty=%+GG", "-e p", "-e 'w out'", "--expression=p", "LIN*"}
+	"cd ./globs", "globs/*", "FOLDER/h*", "f*/HIDDEN.txt", "li*~x", "''", "--sort", "??", "l^x", "HEAD^", "P", "'1e canary'", "'e canary'", "'é'", "-Lo", "--all", "--format=%-G?", "--format='% GK'", "--pretty=%+GG", "-e p", "-e 'w out'", "--expression=p", "LIN*"}
 
 // FuzzWords makes commands of words: each byte is one, with a space before it unless it is odd in the upper half.
 func FuzzWords(f *testing.F) {
@@ -62,7 +62,9 @@ func FuzzWords(f *testing.F) {
 // FuzzText makes commands of anything.
 func FuzzText(f *testing.F) {
 	for _, command := range []string{"ls -la", "cat a.txt | grep -n 'o\\(n\\)e' | sort -u", `find . -name \*.txt`, "sed -n '/one/,$p' a.txt", "git log --format='%h %s' -n 3", "echo \"a\\\"b\" 'c d'", "ls *.go sub/?.txt",
-		"cd ./sub && cat c.txt 2>/dev/null", "head -5 a.txt; tail -n +2 a.txt", "rg -g '*.txt' -- one .", "cat 'with space.txt' with\\ space.txt"} {
+		"cd ./sub && cat c.txt 2>/dev/null", "head -5 a.txt; tail -n +2 a.txt", "sed '1e canary' a.txt -e p", "sed 'w out' --expression=p a.txt",
+		"uniq a.txt -c", "cd ./globs && sed *", "cd ./globs && grep *", "cd ./globs && cat ??", "cat L*", "cat li^x", "cat li*~x", "cat lin{k}", "sed 's''|one''|x|;s|b|''w out' a.txt", "tree -Lo 1 out",
+		"cat f*/HIDDEN.txt", "cat FOLDER/h*", "git log --format=%-G?", "git show '--pretty=x% GK'", "git diff HEAD^ -- *.go", "git status; git diff", "rg -g '*.txt' -- one .", "cat 'with space.txt' with\\ space.txt"} {
 		f.Add(command)
 	}
 	s := newSandbox(f)
@@ -80,7 +82,7 @@ type sandbox struct {
 	ran    int
 }
 
-// environments are what a shell may be told, and a user's environment may say. An accepted command runs in each shell with one of them.
+// environments are what a shell may be told, and a user's environment may say. An accepted command runs in each, with one shell after the other.
 var environments = [][]string{nil, {"POSIXLY_CORRECT=1"}, {"LC_ALL=C.UTF-8"}, {"LC_ALL=", "BASHOPTS=nocaseglob:dotglob:extglob:globstar"}, {"BASHOPTS=nullglob", "_POSIX2_VERSION=199209"}}
 
 // newSandbox makes a world in which the programs of the table and one that must never run are the only ones.
@@ -108,7 +110,7 @@ func newSandbox(f *testing.F) *sandbox {
 			}
 		}
 	}
-	for _, shell := range [][]string{{"bash"}, {"dash"}, {"zsh"}, {"zsh", "-o", "extendedglob", "-o", "braceccl", "-o", "nullglob"}, {"sh"}} {
+	for _, shell := range [][]string{{"bash"}, {"dash"}, {"zsh"}, {"zsh", "-o", "extendedglob", "-o", "braceccl", "-o", "nullglob", "-o", "rcquotes", "+o", "caseglob", "+o", "casepaths"}, {"sh"}} {
 		if path, err := exec.LookPath(shell[0]); err == nil {
 			s.shells = append(s.shells, append([]string{path}, shell[1:]...))
 		}
@@ -125,12 +127,12 @@ func newSandbox(f *testing.F) *sandbox {
 	return s
 }
 
-// try runs an accepted command in every shell that is here, and finds that it wrote nothing and saw nothing outside.
+// try runs an accepted command in every environment, and finds that it wrote nothing and saw nothing outside.
 func (s *sandbox) try(t *testing.T, command string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, shell := range s.shells {
-		env := append(slices.Clip(s.env), environments[(len(command)+i)%len(environments)]...)
+	for i, more := range environments {
+		shell, env := s.shells[(len(command)+i)%len(s.shells)], append(slices.Clip(s.env), more...)
 		s.scope.Env = env
 		if _, ok := s.scope.Command(command); !ok {
 			continue

@@ -238,8 +238,14 @@ func gitSurroundings(env map[string]string) bool {
 		switch {
 		case !strings.HasPrefix(name, "GIT_"), slices.Contains(harmless, name):
 		case name == "GIT_PAGER" && harmlessPager(value):
-		case name == "GIT_CONFIG_NOSYSTEM", name == "GIT_CONFIG_GLOBAL", name == "GIT_CONFIG_SYSTEM": // they say where the configuration is
+		case name == "GIT_CONFIG_NOSYSTEM":
+		case (name == "GIT_CONFIG_GLOBAL" || name == "GIT_CONFIG_SYSTEM") && filepath.IsAbs(value): // where the configuration is
 		default:
+			return false
+		}
+	}
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME"} {
+		if env[name] != "" && !filepath.IsAbs(env[name]) {
 			return false
 		}
 	}

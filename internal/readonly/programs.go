@@ -141,8 +141,8 @@ func (l *looker) options(p *program, words []arg) bool {
 			case !has && slices.Contains(p.long, name):
 				given = given || is(name)
 				recursive = recursive || name == "--recursive"
-			case !has && slices.Contains(p.long, name+"=") && i+1 < len(words):
-				if i++; !value(name, words[i]) {
+			case !has && slices.Contains(p.long, name+"=") && i+1 < len(words) && !p.apart:
+				if i++; !value(name, words[i]) || !is(name) && looksLikeOption(words[i].text) {
 					return false
 				}
 			default:
@@ -165,7 +165,9 @@ func (l *looker) options(p *program, words []arg) bool {
 					if i++; i == len(words) {
 						return false
 					}
-					a = words[i]
+					if a = words[i]; !is(c) && looksLikeOption(a.text) {
+						return false // where the option has no value, it is one
+					}
 				}
 				if !value(c, a) {
 					return false
@@ -197,6 +199,11 @@ func (l *looker) options(p *program, words []arg) bool {
 		}
 	}
 	return true
+}
+
+// looksLikeOption reports whether a word begins as an option does, and is no number.
+func looksLikeOption(word string) bool {
+	return len(word) > 1 && word[0] == '-' && strings.Trim(word[1:], "0123456789") != ""
 }
 
 // find looks at the words of find: folders, then what is asked of each file.

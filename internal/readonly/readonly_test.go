@@ -153,6 +153,8 @@ func TestSurroundings(t *testing.T) {
 		{"the pager", "git log", func(s *Scope) { s.Env = append(s.Env, "PAGER=touch x") }},
 		{"a pager that writes", "git log", func(s *Scope) { s.Env = append(s.Env, "PAGER=less -ox") }},
 		{"git's external diff", "git diff", func(s *Scope) { s.Env = append(s.Env, "GIT_EXTERNAL_DIFF=x") }},
+		{"a configuration by a folder's name", "git status", func(s *Scope) { s.Env = append(s.Env, "GIT_CONFIG_GLOBAL=x") }},
+		{"a home by a folder's name", "git status", func(s *Scope) { s.Env = append(s.Env, "HOME=x") }},
 		{"another repository", "git status", func(s *Scope) { s.Env = append(s.Env, "GIT_DIR="+w.outside) }},
 		{"git's trace", "git status", func(s *Scope) { s.Env = append(s.Env, "GIT_TRACE="+w.project+"/x") }},
 		{"configuration in variables", "git status", func(s *Scope) { s.Env = append(s.Env, "GIT_CONFIG_COUNT=1") }},

@@ -3,7 +3,6 @@ package readonly
 import (
 	"cmp"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -241,8 +240,8 @@ func wordOf(w *syntax.Word) (word, bool) {
 			}
 			ok = b.literal(text)
 		case *syntax.SglQuoted:
-			// Another shell reads \' within quotes as a quote.
-			ok = !part.Dollar && !oddBackslashes(part.Value)
+			// Another shell reads \' within quotes as a quote, and zsh can be told to read '' so.
+			ok = !part.Dollar && !oddBackslashes(part.Value) && !quotedBefore(split.Parts, i)
 			b.quoted(part.Value)
 		case *syntax.DblQuoted:
 			ok = b.double(part)
@@ -251,7 +250,18 @@ func wordOf(w *syntax.Word) (word, bool) {
 			return word{}, false
 		}
 	}
+	if b.globs && b.tilde { // zsh can be told to match what is before it, without what is behind
+		return word{}, false
+	}
 	return word{b.text.String(), b.globs, b.glob.String()}, true
+}
+
+func quotedBefore(parts []syntax.WordPart, i int) bool {
+	if i == 0 {
+		return false
+	}
+	_, is := parts[i-1].(*syntax.SglQuoted)
+	return is
 }
 
 func oddBackslashes(text string) bool {
@@ -263,6 +273,7 @@ type wordBuilder struct {
 	text, glob strings.Builder
 	globs      bool
 	began      bool
+	tilde      bool
 	anything   bool // the part of the path that is being written matches whatever follows
 }
 
@@ -322,6 +333,7 @@ func (b *wordBuilder) literal(text string) bool {
 		case r == '~' && (!b.began || last == '=' || last == ':'), (r == '=' || r == '^' || r == '%') && !b.began:
 			return false
 		default:
+			b.tilde = b.tilde || r == '~'
 			b.quoted(string(r))
 		}
 		b.began = true
@@ -367,96 +379,3 @@ func (b *wordBuilder) double(q *syntax.DblQuoted) bool {
 	}
 	return true
 }
-
-// expand returns the words that a word with a glob may become, in no certain order. No match may
-// look like an option, and an option may have no match. Where nothing matches, the word stays, or the
-// shell leaves it out or refuses the command.
-func (l *looker) expand(w word) ([]string, bool) {
-	if !w.globs {
-		return []string{w.text}, true
-	}
-	if hasDotDot(w.text) {
-		return nil, false
-	}
-	words := []string{}
-	for _, dir := range l.dirs {
-		from := ""
-		if filepath.IsAbs(w.text) {
-			dir, from = "/", "/"
-		}
-		matches, ok := l.matches(dir, from, strings.Split(strings.TrimLeft(w.glob, "/"), "/"))
-		if !ok {
-			return nil, false
-		}
-		for _, m := range matches {
-			if strings.HasPrefix(m, "-") || strings.HasPrefix(m, "+") || !plain(m) {
-				return nil, false
-			}
-			words = append(words, m)
-		}
-	}
-	if strings.HasPrefix(w.text, "-") && len(words) > 0 {
-		return nil, false
-	}
-	return append(words, w.text), true
-}
-
-// matches returns what the parts of a pattern stand for below a folder, each behind from. A folder in
-// which a shell would look must be inside, too, but for those on the way to it, which have no pattern.
-//
-// The answer has whatever any shell matches. Some can be told to match names that begin with a dot, or
-// whose letters are large where the pattern's are small. Whether a name that is not ASCII matches
-// depends on the locale, so each of these counts as a match.
-func (l *looker) matches(dir, from string, parts []string) (words []string, ok bool) {
-	for len(parts) > 0 && !strings.Contains(parts[0], "*") {
-		name := unescaped.Replace(parts[0])
-		dir, from, parts = dir+"/"+name, from+name, parts[1:]
-		if len(parts) > 0 {
-			from += "/"
-		}
-	}
-	if len(parts) == 0 {
-		_, err := os.Stat(dir)
-		if err != nil {
-			_, err = os.Lstat(dir)
-		}
-		if err != nil {
-			return nil, missing(err)
-		}
-		return []string{from}, true
-	}
-	real, ok := resolve(dir)
-	if !ok || !l.inside(real) {
-		return nil, false
-	}
-	entries, err := os.ReadDir(real)
-	if err != nil {
-		return nil, missing(err)
-	}
-	for _, e := range entries {
-		hit, err := path.Match(strings.ToLower(parts[0]), strings.ToLower(e.Name()))
-		if err != nil || len(words) > maxMatches {
-			return nil, false
-		}
-		if !hit && (ascii(e.Name()) || strings.HasPrefix(parts[0], "-") && !strings.HasPrefix(e.Name(), "-")) {
-			continue
-		}
-		next := from + e.Name()
-		if len(parts) == 1 {
-			words = append(words, next)
-			continue
-		}
-		if info, err := os.Stat(real + "/" + e.Name()); err != nil || !info.IsDir() {
-			continue
-		}
-		more, ok := l.matches(real+"/"+e.Name(), next+"/", parts[1:])
-		if !ok {
-			return nil, false
-		}
-		words = append(words, more...)
-	}
-	return words, len(words) <= maxMatches
-}
-
-// unescaped takes away what quotes the characters of a pattern.
-var unescaped = strings.NewReplacer(`\\`, `\`, `\*`, "*", `\?`, "?", `\[`, "[")
