@@ -51,7 +51,7 @@ var rooms = []room{
 		"a driver knows its contract, and speaks with its program by the files of a team of that program's own"},
 	{"agent/acp", []string{"agent", "pattern", "proc", "readonly", "regularfile", "team"},
 		"a driver knows its contract; what is particular to one agent is data in it"},
-	{"agent/codex", []string{"agent", "proc", "readonly", "regularfile", "team"},
+	{"agent/codex", []string{"agent", "pattern", "proc", "readonly", "regularfile", "team"},
 		"a driver knows its contract, and serves the tools that it is given as its program wants them"},
 	{"agent/headless", []string{"agent", "pattern", "team"},
 		"what agents print where nobody drives them is lines, and says the same to whoever reads it"},

@@ -64,7 +64,7 @@ func FuzzText(f *testing.F) {
 	for _, command := range []string{"ls -la", "cat a.txt | grep -n 'o\\(n\\)e' | sort -u", `find . -name \*.txt`, "sed -n '/one/,$p' a.txt", "git log --format='%h %s' -n 3", "echo \"a\\\"b\" 'c d'", "ls *.go sub/?.txt",
 		"cd ./sub && cat c.txt 2>/dev/null", "head -5 a.txt; tail -n +2 a.txt", "sed '1e canary' a.txt -e p", "sed 'w out' --expression=p a.txt",
 		"uniq a.txt -c", "cd ./globs && sed *", "cd ./globs && grep *", "cd ./globs && cat ??", "cat L*", "cat li^x", "cat li*~x", "cat lin{k}", "sed 's''|one''|x|;s|b|''w out' a.txt", "tree -Lo 1 out",
-		"cat f*/HIDDEN.txt", "cat FOLDER/h*", "git log --format=%-G?", "git show '--pretty=x% GK'", "git diff HEAD^ -- *.go", "git status; git diff", "rg -g '*.txt' -- one .", "cat 'with space.txt' with\\ space.txt"} {
+		"cat f*/HIDDEN.txt", "cat FOLDER/h*", "@{", "^{", "git log @{u}", "git log --format=%-G?", "git show '--pretty=x% GK'", "git diff HEAD^ -- *.go", "git status; git diff", "rg -g '*.txt' -- one .", "cat 'with space.txt' with\\ space.txt"} {
 		f.Add(command)
 	}
 	s := newSandbox(f)

@@ -39,6 +39,7 @@ func TestHarm(t *testing.T) {
 		{name: "anything but", command: "cat li^x", shell: []string{"zsh", "-o", "extendedglob"}, program: "zsh"},
 		{name: "any number of", command: "cat lin#k", shell: []string{"zsh", "-o", "extendedglob"}, program: "zsh"},
 		{name: "a set of letters", command: "cat lin{k}", shell: []string{"zsh", "-o", "braceccl"}, program: "zsh"},
+		{name: "a set of letters as a revision", command: "cat l@{k}", shell: []string{"zsh", "-o", "braceccl"}, program: "zsh", links: []string{"l@k"}},
 		{name: "quotes in quotes", command: "sed 's''|one''|x|;s|b|''w pwned' a.txt", shell: []string{"zsh", "-o", "rcquotes"}, program: "zsh"},
 		{name: "all but", command: "cat li*~x", shell: []string{"zsh", "-o", "extendedglob"}, program: "zsh"},
 		{name: "a folder in other letters", command: "cat FOLDER/h*", shell: []string{"zsh", "+o", "caseglob", "+o", "casepaths"}, program: "zsh"},

@@ -116,6 +116,9 @@ func (l *looker) call(c *syntax.CallExpr) bool {
 		if !ok || i == 0 && (w.globs || w.text != word.Lit()) { // a program is named by its name
 			return false
 		}
+		if w.braces && (i == 0 || args[0].text != "git") {
+			return false
+		}
 		all, ok := l.expand(w)
 		if !ok || len(args)+len(all) > maxMatches {
 			return false
@@ -217,6 +220,8 @@ type word struct {
 	text  string
 	globs bool   // it has * or ? that are not quoted, or ^, which zsh can be told to take for a pattern
 	glob  string // then the pattern, in which * also stands for ?, and what is quoted is behind a backslash
+	// braces: it has some as revisions of git's do, HEAD@{1}. In zsh they can stand for a set of letters.
+	braces bool
 }
 
 // wordOf returns what a word stands for, when that is known before the command runs, whatever shell runs it.
@@ -253,7 +258,7 @@ func wordOf(w *syntax.Word) (word, bool) {
 	if b.globs && b.tilde { // zsh can be told to match what is before it, without what is behind
 		return word{}, false
 	}
-	return word{b.text.String(), b.globs, b.glob.String()}, true
+	return word{b.text.String(), b.globs, b.glob.String(), b.braces}, true
 }
 
 func quotedBefore(parts []syntax.WordPart, i int) bool {
@@ -274,6 +279,7 @@ type wordBuilder struct {
 	globs      bool
 	began      bool
 	tilde      bool
+	braces     bool
 	anything   bool // the part of the path that is being written matches whatever follows
 }
 
@@ -322,8 +328,12 @@ func (b *wordBuilder) literal(text string) bool {
 		case r == '^' && b.began: // in zsh it can stand for everything but what follows
 			b.wild(r)
 			b.anything = true
-		case r == '{' && last != '@' && last != '^' && !strings.HasPrefix(text[i+1:], "}"): // zsh can take it for a set of letters
-			return false
+		case r == '{' && !strings.HasPrefix(text[i+1:], "}"):
+			if last != '@' && last != '^' {
+				return false
+			}
+			b.braces = true
+			b.quoted(string(r))
 		case strings.ContainsRune("[]()<>|;&$`\"'#!", r):
 			if r == '!' && !b.began && text == "!" { // find's word for not
 				b.quoted(string(r))

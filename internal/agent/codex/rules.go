@@ -8,8 +8,12 @@ import (
 	"strings"
 
 	"cadre/internal/agent"
+	"cadre/internal/pattern"
 	"cadre/internal/regularfile"
 )
+
+// variables is the setting for variables of commands. A name may be written with escapes.
+var variables = pattern.Lazy(`(?i)shell_environment_policy|\\[ux]`)
 
 // ruled reports whether the user's own rules for commands want any of them asked about: the program does not
 // say which one made it ask. What they forbid it refuses by itself. A project's configuration may set
@@ -31,7 +35,7 @@ func ruled(env []string, dir string) bool {
 		}
 		folders = append(folders, folder)
 		text, err := regularfile.Read(filepath.Join(folder, "config.toml"), maxConfig)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) || bytes.Contains(text, []byte("shell_environment_policy")) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || variables().Match(text) {
 			return true
 		}
 	}
