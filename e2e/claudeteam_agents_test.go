@@ -463,7 +463,9 @@ func TestInteractiveTeammate(t *testing.T) {
 	if n := requests[len(requests)-1].Count("what is the port?"); n != 1 {
 		t.Errorf("it has its mail %d times:\n%s", n, s.model.Story())
 	}
+	s.attach("inter", "bob")
 	s.goesDown()
+	s.refused(s.cadre("attach", "inter", "bob"), 1, "the terminal of bob is not there, because its session does not run")
 	left := s.glob(".claude/teams/cadre-*")
 	if len(left) != 1 {
 		t.Errorf("its host left %v", left)
@@ -478,5 +480,32 @@ func TestInteractiveTeammate(t *testing.T) {
 	s.waitFor("its terminal is closed", func() bool { return len(s.pids("tmux")) == 0 && len(s.pids("--agent-name")) == 0 })
 	if left := s.glob(".claude/teams/cadre-*"); len(left) > 0 {
 		t.Errorf("left are %v", left)
+	}
+}
+
+// attach has a person go to a member's terminal with the command that status names, from a terminal of tmux and from one without, type to the member, and leave. The
+// member continues.
+func (s *studio) attach(team, member string) {
+	s.t.Helper()
+	command := "cadre attach " + team + " " + member
+	if shown := s.must("status", team); !strings.Contains(shown, member+" is at a terminal; to go there: "+command) {
+		s.t.Errorf("status does not name the command:\n%s", shown)
+	}
+	if commands := read[struct{ Attach map[string]string }](s.world, "status", team).Attach; len(commands) != 1 || commands[member] != command {
+		s.t.Errorf("status names %v", commands)
+	}
+	s.refused(s.cadre("attach", team, member), 2, "attach needs a terminal", command)
+	for from, env := range map[string][]string{"within tmux": nil, "without tmux": {"env", "-u", "TMUX", "-u", "TMUX_PANE"}} {
+		p := s.terminal(append(env, cadre, "attach", team, member)...)
+		p.shows("❯")
+		words := "I write to you " + from + "."
+		p.enter(words)
+		s.model.WaitFor(s.t, words, func(r *agenttest.Request) bool { return r.Has(words) })
+		p.do("send-keys", "C-b")
+		p.do("send-keys", "d")
+		if status := p.ended(); status != 0 {
+			s.t.Errorf("%s it ends with %d:\n%s", from, status, p.screen())
+		}
+		p.close()
 	}
 }

@@ -57,6 +57,7 @@ var outside = map[string][][]string{
 	"mode":                {{"mode", "demo", "x", "bypassPermissions"}, {"mode", "other", "z", "bypassPermissions"}},
 	"delegate":            {{"delegate", "demo", "on"}, {"delegate", "other", "on"}},
 	"budget":              {{"budget", "demo", "--tokens", "1"}, {"budget", "other", "--tokens", "1"}},
+	"attach":              {{"attach", "demo", "y"}, {"attach", "other", "z"}},
 	"handover":            {{"handover", "other", "z"}},
 	"reassign":            {{"reassign", "demo", "1", "y", "--force"}, {"reassign", "other", "1", "z"}},
 	"join":                {{"join", "theirs", "--name", "x", "--agent", "shell"}},

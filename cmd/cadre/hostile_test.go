@@ -36,6 +36,7 @@ func calls(args ...string) drive { return drive{args: args} }
 var drives = map[string][]drive{
 	"":                      {calls()},
 	"abort":                 {calls("evil", "--reason", "{evil}")},
+	"attach":                {shows("evil", "{evil}"), calls("evil", "bob")},
 	"attention":             {shows(), shows("evil"), shows("evil", "--json"), shows("--wait"), shows("{evil}")},
 	"broadcast":             {calls("evil", "{evil}")},
 	"budget":                {calls("evil", "--tokens", "7"), shows("evil", "--time", "{evil}")},

@@ -137,16 +137,14 @@ func (a *app) inbox(ctx context.Context, d *desk.Desk, name string, peek, again 
 		return &team.Error{Code: team.Denied, Text: fmt.Sprintf("the mail of %s is its own, and this is the session of %s; read yours: cadre inbox %s %s", name, a.actor, d.Team().Name, a.actor)}
 	}
 	var m team.Member
-	var known bool
+	var err error
 	mail := []team.Message{}
-	names := ""
 	d.View(func(s *team.State) {
-		m, known = s.Member(name)
+		m, err = memberNamed(s, name)
 		mail = append(mail, s.Inbox(name)...)
-		names = strings.Join(s.Recipients(), ", ")
 	})
-	if !known {
-		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no member named %q in team %s; valid names: %s", name, d.Team().Name, names)}
+	if err != nil {
+		return err
 	}
 	if again {
 		before, err := handedOut(ctx, d, m)

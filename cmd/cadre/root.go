@@ -94,7 +94,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON value instead of text")
 	root.AddGroup(&cobra.Group{ID: "team", Title: "Teams:"}, &cobra.Group{ID: "lead", Title: "Lead a team:"}, &cobra.Group{ID: "work", Title: "Work in a team:"}, &cobra.Group{ID: "care", Title: "Care:"})
 	group(root, "team", a.runCommand(), a.lsCommand(), a.statusCommand(), a.attentionCommand(), a.logCommand(), a.observeCommand(), a.schemaCommand(), a.createCommand(), a.spawnCommand(), a.shutdownCommand(), a.cleanupCommand(), a.hostCommand(), a.resumeCommand(), a.probeCommand(), a.consolidateCommand(), a.reviewCommand(), a.abortCommand(), a.checkpointCommand(), a.pushCommand(), a.pullCommand())
-	group(root, "lead", a.permitCommand(), a.planCommand(), a.modeCommand(), a.delegateCommand(), a.handoverCommand(), a.budgetCommand(), a.reassignCommand(), a.resendCommand(), a.factsCommand())
+	group(root, "lead", a.permitCommand(), a.planCommand(), a.modeCommand(), a.attachCommand(), a.delegateCommand(), a.handoverCommand(), a.budgetCommand(), a.reassignCommand(), a.resendCommand(), a.factsCommand())
 	group(root, "work", a.taskCommand(), a.sendCommand(), a.broadcastCommand(), a.inboxCommand(), a.mcpCommand(), a.wakeCommand(), a.joinCommand(), a.teammateCommand(), a.buryCommand())
 	group(root, "care", a.fsckCommand(), a.trustCommand(), a.doctorCommand(), a.versionCommand())
 	root.AddCommand(a.geminiHookCommand())

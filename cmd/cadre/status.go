@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/consolidate"
+	"cadre/internal/coord"
 	"cadre/internal/desk"
 	"cadre/internal/resume"
 	"cadre/internal/sanitize"
@@ -30,6 +33,7 @@ those that come next, and what waits for you, with the command that helps. The l
 		}
 		now := standing{called: d.name, now: desk.Now()}
 		d.View(func(s *team.State) { now.take(s, a.summarize(s, outside), outside) })
+		now.Attach = attachable(now.Members, d)
 		now.waits = now.Status != team.TeamComplete || now.sealed || a.uncommitted(c.Context(), d)
 		if a.out.terminal() {
 			now.width, _ = a.out.size()
@@ -70,6 +74,7 @@ type standing struct {
 	Underway    []team.Task           `json:"underway"`            // the first ones in progress
 	Next        []team.Task           `json:"next"`                // the first ones that could be claimed
 	TaskUsage   map[string]team.Usage `json:"taskUsage,omitempty"` // of the tasks that used something, by id
+	Attach      map[string]string     `json:"attach,omitempty"`    // the command that goes to a member's terminal, for each that has one
 
 	called string            // by which name
 	now    team.Time         //
@@ -201,7 +206,28 @@ func (n *standing) writeMembers(w *sanitize.Writer) error {
 		t.Row(m.Name, m.Agent, m.Role, string(n.Standings[m.Name]), mode, mail, tokens(m.Usage), cost(m.Usage), percent(m.Context), n.works[m.Name])
 	}
 	t.Compact()
-	return t.Write(w)
+	if err := t.Write(w); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Attach)) {
+		w.Printf("%s is at a terminal; to go there: %s\n", name, n.Attach[name])
+	}
+	return nil
+}
+
+// attachable are the commands that go to the terminals of members.
+func attachable(members []team.Member, d opened) map[string]string {
+	var commands map[string]string
+	for _, m := range members {
+		if m.Agent != team.ClaudeTmux || coord.Terminal(filepath.Join(d.dir, "hosts"), m.Name) == "" {
+			continue
+		}
+		if commands == nil {
+			commands = map[string]string{}
+		}
+		commands[m.Name] = fmt.Sprintf("cadre attach %s %s", d.name, m.Name)
+	}
+	return commands
 }
 
 // writeTasks writes the tasks in progress, those that come next, and the last that used something.

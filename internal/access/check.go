@@ -19,6 +19,7 @@ var (
 		"permit":          "it says what a member may do",
 		"budget":          "it says what the team may spend",
 		"spawn":           "it starts a session",
+		"attach":          "what is typed at a member's terminal is the user's word",
 		"handover":        "it starts a session",
 		"run":             "it starts sessions and hooks with the user's rights",
 		"create":          "a team has hooks and checks of its own",

@@ -57,6 +57,7 @@ var commands = []Row{
 	{Name: "mode", Rule: User, Because: "it says what a member may do without asking"},
 	{Name: "delegate", Rule: User, Because: "it says what the lead may do"},
 	{Name: "budget", Rule: User, Because: "it says what the team may spend"},
+	{Name: "attach", Rule: User, Because: "what is typed at a member's terminal is the user's word"},
 	{Name: "handover", Rule: User, Because: "it ends a session; that happens by itself when a context is full"},
 	{Name: "reassign", Rule: User, Because: "it reads what another member did where that works; a lead gives a task to somebody else with cadre task update --owner"},
 

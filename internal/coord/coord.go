@@ -97,6 +97,24 @@ func Hosted(hosts string) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return proc.Lives(filepath.Join(hosts, e.Name())) })
 }
 
+// Terminal is the socket of the tmux server in whose terminal the member's session is, by the records of the living hosts in the folder of hosts; "" where it has none.
+func Terminal(hosts, member string) string {
+	entries, _ := os.ReadDir(hosts)
+	for _, e := range entries {
+		dir := filepath.Join(hosts, e.Name())
+		if !proc.Lives(dir) {
+			continue
+		}
+		records, _ := proc.Records(dir) // one that cannot be read is another child's, or is found again when it is asked for
+		for _, r := range records {
+			if r.Member == member && r.Terminal != "" && proc.Alive(r.Pid, r.Start) {
+				return r.Terminal
+			}
+		}
+	}
+	return ""
+}
+
 // Settle waits until no host of an ended team lives any more, ends what they left running, and leaves what members did in worktrees on their branches.
 // hosts is the team's folder of hosts, and project the directory that it worked in.
 func Settle(ctx context.Context, hosts, project string, log func(string)) error {

@@ -53,6 +53,8 @@ type Cmd struct {
 	// Trusted marks a command that the user chose, such as a trusted hook or a check: what runs below it acts as the user.
 	// The mark is in the child's record; see [Find].
 	Trusted bool
+	// Terminal is the path of the socket at which a child that is a tmux server takes people to its terminal; empty for any other. It is in the child's record.
+	Terminal string
 	// Check marks a trusted command that may run what members wrote: a check of a consolidation.
 	Check bool
 }

@@ -25,6 +25,8 @@ type Record struct {
 	Trusted bool      `json:"trusted,omitempty"` // it acts as the user, whatever Member says
 	Check   bool      `json:"check,omitempty"`   // it is a check; see [Cmd]
 	Started time.Time `json:"started"`
+
+	Terminal string `json:"terminal,omitempty"` // see [Cmd]
 }
 
 const recordSuffix = ".json"

@@ -210,7 +210,7 @@ func (r *Register) admit(c *Child) error {
 			return err
 		}
 		record := Record{Pid: c.pid, Start: start, Token: c.token, Member: c.cmd.Member, Task: c.cmd.Task,
-			Trusted: c.cmd.Trusted, Check: c.cmd.Check, Started: c.started.UTC()}
+			Trusted: c.cmd.Trusted, Check: c.cmd.Check, Started: c.started.UTC(), Terminal: c.cmd.Terminal}
 		if err := record.write(r.dir); err != nil {
 			return fmt.Errorf("write its record: %w", err)
 		}

@@ -11,8 +11,8 @@
 //
 // A session of a host that died goes on where its transcript ends. Its team has its name, so that the files that are left of that are found and removed.
 //
-// The terminal has a tmux server of its own, which is a child like any other: nothing of it outlives its host. To go there: tmux -S SOCKET attach, with the
-// socket that the command line of the server shows.
+// The terminal has a tmux server of its own, which is a child like any other: nothing of it outlives its host. The record of that child has its socket, and by
+// that cadre attach TEAM NAME takes a person there.
 //
 // # What is different from claude
 //
@@ -187,7 +187,8 @@ func (s *session) launch(ctx context.Context, env, args []string) error {
 		return err
 	}
 	s.tmux, s.env = []string{"tmux", "-S", socket, "-f", os.DevNull, "-N"}, env
-	child, err := s.spec.Procs.Start(proc.Cmd{Args: []string{"tmux", "-S", socket, "-f", os.DevNull, "-D"}, Dir: s.spec.Dir, Env: env, Stdout: &s.words, Stderr: &s.words, Member: s.spec.Member})
+	child, err := s.spec.Procs.Start(proc.Cmd{Args: []string{"tmux", "-S", socket, "-f", os.DevNull, "-D"}, Dir: s.spec.Dir, Env: env, Stdout: &s.words, Stderr: &s.words, Member: s.spec.Member,
+		Terminal: socket})
 	if err != nil {
 		return &agent.Problem{Kind: agent.ProblemMissing, Text: err.Error()}
 	}
