@@ -16,7 +16,7 @@ func fresh(r *agenttest.Request) bool { return r.Has("You continue for an earlie
 // mail that was on its way; it has nothing of the history, and does the task once.
 func TestHandover(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"claude", "codex", "gemini"} {
+	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {

@@ -25,6 +25,7 @@ import (
 	"cadre/internal/desk"
 	"cadre/internal/proc"
 	"cadre/internal/regularfile"
+	"cadre/internal/show"
 	"cadre/internal/team"
 	"cadre/internal/teamfile"
 	"cadre/internal/worktree"
@@ -436,10 +437,10 @@ func projectNowAndThen(ctx context.Context, d *desk.Desk) {
 func (a *app) shutdownCommand() *cobra.Command {
 	var reason string
 	var deadline time.Duration
-	var graceful bool
+	var graceful, withdraw bool
 	c := &cobra.Command{
 		Use: "shutdown [TEAM] NAME | shutdown TEAM --graceful", Short: "Shut a teammate down, or bring the whole team to its end",
-		Long: "Ask a teammate to finish and end, and wait until it has. At the deadline its session is ended whatever it answered. Its\ntasks go back on the list and its unread mail back to the senders.\n\nWith --graceful the whole team is brought to its end: everybody ends what they are at, nothing new is begun, and the team waits\nfor its consolidation (cadre consolidate).",
+		Long: "Ask a teammate to finish and end, and wait until it has. At the deadline its session is ended whatever it answered. Its\ntasks go back on the list and its unread mail back to the senders. A teammate that refuses works until then; --withdraw takes the\nrequest back, so that it need not end.\n\nWith --graceful the whole team is brought to its end: everybody ends what they are at, nothing new is begun, and the team waits\nfor its consolidation (cadre consolidate).",
 		RunE: func(c *cobra.Command, args []string) error {
 			if graceful {
 				return a.windDown(c, args)
@@ -455,28 +456,65 @@ func (a *app) shutdownCommand() *cobra.Command {
 				return err
 			}
 			defer d.Close()
+			if withdraw {
+				if _, err := d.Do(ctx, team.Command{Actor: a.actor, Body: &team.WithdrawShutdown{Member: args[0]}}); err != nil {
+					return err
+				}
+				return a.print(map[string]any{"member": args[0]}, said("%s need not shut down", args[0]))
+			}
+			before := d.Seq()
 			_, err = d.Do(ctx, team.Command{Actor: a.actor, Body: &team.RequestShutdown{Member: args[0], Reason: reason, Deadline: desk.Now() + team.Time(deadline.Milliseconds())}})
 			if err != nil && team.CodeOf(err) != team.Conflict { // asked before: wait with the one who asked
 				return err
 			}
-			return a.awaitEnd(ctx, d, dir, args[0])
+			return a.awaitEnd(ctx, d, dir, args[0], before)
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why, for the teammate")
 	c.Flags().BoolVar(&graceful, "graceful", false, "bring the whole team to its end")
+	c.Flags().BoolVar(&withdraw, "withdraw", false, "take the request back that the teammate was sent")
+	c.MarkFlagsMutuallyExclusive("graceful", "withdraw")
 	actsAs(c)
 	c.Flags().DurationVar(&deadline, "deadline", 30*time.Second, "when it is ended whatever it answered")
 	return c
 }
 
-// awaitEnd waits until the member has ended, and ends it itself where it has no session that a host could end.
-func (a *app) awaitEnd(ctx context.Context, d *desk.Desk, dir, member string) error {
+// refusal is why a request to shut down was refused, by the records after the given one; "" where they do not say.
+func refusal(ctx context.Context, d *desk.Desk, after int64, request string) (reason string, err error) {
+	for r, err := range d.Read(ctx, after) {
+		if err != nil {
+			return "", err
+		}
+		for _, e := range r.Events {
+			if e, ok := e.(*team.ShutdownAnswered); ok && e.Request == request {
+				reason = e.Reason
+			}
+		}
+	}
+	return reason, nil
+}
+
+// awaitEnd waits until the member has ended, and ends it itself where it has no session that a host could end. A refusal is told, once for each request.
+// What it says of that is in the history after the given record.
+func (a *app) awaitEnd(ctx context.Context, d *desk.Desk, dir, member string, after int64) error {
+	told := ""
 	for {
 		var m team.Member
 		var seq int64
 		d.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
-		if !m.Status.Running() {
+		switch {
+		case !m.Status.Running():
 			return a.print(m, said("%s has %s%s", m.Name, m.Status, prefix(": ", m.Summary)))
+		case m.Shutdown.Request == "":
+			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s need not shut down any more: the request was withdrawn", m.Name)}
+		case m.Shutdown.Answer == "rejected" && told != m.Shutdown.Request:
+			told = m.Shutdown.Request
+			reason, err := refusal(ctx, d, after, told)
+			if err != nil {
+				return err
+			}
+			a.note(fmt.Sprintf("%s refuses to shut down%s; it is ended at the deadline, in %s; to let it work: cadre shutdown %s %s --withdraw", m.Name, prefix(": ", reason),
+				show.Span(time.Duration(max(0, m.Shutdown.Deadline-desk.Now()))*time.Millisecond), d.Team().Name, m.Name))
 		}
 		wait := time.Hour
 		hostless := m.Agent == team.External || m.Host == "" || !coord.Hosted(filepath.Join(dir, "hosts"))
