@@ -389,39 +389,46 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestPlanOfTeammate: a lead in plan mode spawns a teammate whose plan has to be approved. It changes nothing before; its plan goes to the lead, whose program
-// approves it, and then it works.
+// TestPlanOfTeammate: a lead in plan mode spawns teammates whose plans have to be approved, one of each agent. They change nothing before; their plans go to the lead, whose
+// program approves them, and then they work.
 func TestPlanOfTeammate(t *testing.T) {
 	t.Parallel()
+	agents := []string{"claude", "codex", "gemini", "opencode"}
 	l := newLodge(t, "claude", func(r *agenttest.Request) agenttest.Turn {
 		calls := all(r)
-		if who(r) == "ann" {
+		if me, ok := strings.CutSuffix(who(r), "-1"); ok {
+			tries := commands(calls)
 			switch {
-			case called(calls, "Write") == 0:
-				return agenttest.Use("Write", map[string]any{"file_path": "too-early", "content": "x"})
+			case tries == 0:
+				return shells[me]("touch too-early-" + me)
 			case called(calls, "SubmitPlan") == 0:
 				return use(r, "SubmitPlan", map[string]any{"plan": "I make a file."})
-			case r.Has("Your plan is approved.") && called(calls, "Bash") == 0:
-				return shells["claude"]("touch made-after-approval")
-			case called(calls, "Bash") > 0:
-				return agenttest.Say("I made it.")
+			case r.Has("Your plan is approved.") && tries == 1:
+				return shells[me]("touch made-by-" + me)
+			case tries > 1:
+				return agenttest.Say("I made it, says %s.", me)
 			}
 			return agenttest.Say("I wait for my plan.")
 		}
-		if called(calls, "Agent") == 0 {
-			return agenttest.Use("Agent", map[string]any{"description": "makes a file", "prompt": "You make a file.", "name": "ann", "subagent_type": "general-purpose"})
+		if n := called(calls, "Agent"); n < len(agents) {
+			return agenttest.Use("Agent", map[string]any{"description": "makes a file", "prompt": "You make a file.", "name": agents[n] + "-1", "subagent_type": "general-purpose"})
 		}
 		return agenttest.Say("I wait.")
-	}, []string{"--allow-dangerously-skip-permissions", "--permission-mode", "plan"})
-	l.screen.enter("have a file made")
-	l.model.WaitFor(t, "the plan's approval", func(r *agenttest.Request) bool { return who(r) == "ann" && r.Has("Your plan is approved.") })
-	if has(l.dir, "too-early") {
-		t.Error("it wrote before its plan was approved")
+	}, []string{"--allow-dangerously-skip-permissions", "--permission-mode", "plan"}, agents[1:]...)
+	l.screen.enter("have files made")
+	var questions []string
+	for _, name := range agents {
+		questions = append(questions, name+" asks to use Bash")
 	}
-	l.approve("claude asks to use Bash")
-	l.model.WaitFor(t, "the report", func(r *agenttest.Request) bool { return who(r) == "" && r.Has("I made it.") })
-	if !has(l.dir, "made-after-approval") {
-		t.Error("it did not do what was approved")
+	l.approveAll(questions...)
+	for _, name := range agents {
+		l.model.WaitFor(t, "the report of "+name, func(r *agenttest.Request) bool { return who(r) == "" && r.Has("I made it, says "+name+".") })
+		if has(l.dir, "too-early-"+name) {
+			t.Errorf("%s wrote before its plan was approved", name)
+		}
+		if !has(l.dir, "made-by-"+name) {
+			t.Errorf("%s did not do what was approved", name)
+		}
 	}
 }
 
