@@ -94,3 +94,29 @@ func TestLoginsInDoctor(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// A run for a goal does not ask the program of its lead for the version first, which takes some of them seconds: it starts it once, for the session.
+func TestGoalStartsItsLeadAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	program := filepath.Join(w.dir, "bin", "gemini")
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$*\" >> '"+w.dir+"/calls'\necho 'no model today' >&2\nexit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range w.env {
+		if path, ok := strings.CutPrefix(v, "PATH="); ok {
+			w.env[i] = "PATH=" + filepath.Dir(program) + ":" + path
+		}
+	}
+	r := w.cadre("run", "sort the shed", "--agent", "gemini", "--name", "quick")
+	if r.code != 1 || !strings.Contains(r.out+r.err, "no model today") {
+		t.Errorf("exit status %d\n%s%s", r.code, r.out, r.err)
+	}
+	calls, err := os.ReadFile(filepath.Join(w.dir, "calls"))
+	if err != nil || strings.Contains(string(calls), "--version") || !strings.Contains(string(calls), "acp") {
+		t.Errorf("it was called with %q, %v", calls, err)
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
 	"cadre/internal/team"
 	"cadre/internal/teamfile"
@@ -120,8 +121,8 @@ func (g *goal) file(ctx context.Context, text, dir string) (*teamfile.File, erro
 	case !drivers.Known(g.agent):
 		return nil, knownAgent(g.agent)
 	}
-	if p := drivers.Probe(ctx, g.agent); p.Missing != "" && p.Program == "" {
-		return nil, usage{fmt.Errorf("%s cannot lead here: %s", g.agent, p.Missing)}
+	if err := agent.Missing(agents().Agent(g.agent), ""); err != nil { // to ask for its version would take some programs seconds
+		return nil, usage{fmt.Errorf("%s cannot lead here: %w", g.agent, err)}
 	}
 	var members []teamfile.Member
 	for i := range g.members {
