@@ -155,3 +155,39 @@ func TestTextsAreEscapedOnce(t *testing.T) {
 		})
 	}
 }
+
+// A lead that spawns one teammate more than it may have is told so by the tool, with what helps, and has the next one when another has ended.
+func TestLimitOfTeammates(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"claude", "codex"} {
+		t.Run(name, func(t *testing.T) {
+			const refused = "team small has 1 teammate, and may have at most 1 at a time (MAX_TEAMMATES_REACHED); end one that is not needed first, with ShutdownTeammate."
+			s := newStudio(t, func(r *agenttest.Request) agenttest.Turn {
+				if who(r) != "lead" {
+					return agenttest.Say("There is nothing for me to do.")
+				}
+				calls := all(r)
+				switch n := called(calls, "SpawnTeammate"); {
+				case reports(r):
+					return agenttest.Say("It is done.")
+				case n < 2:
+					return use(r, "SpawnTeammate", map[string]any{"name": []string{"ann", "bob"}[n], "agent": name, "prompt": "Help."})
+				case called(calls, "ShutdownTeammate") == 0:
+					return use(r, "ShutdownTeammate", map[string]any{"name": "ann", "withinSeconds": 0})
+				case n < 200 && !r.Has("bob joined the team"): // ann's host takes a moment to end her
+					return use(r, "SpawnTeammate", map[string]any{"name": "bob", "agent": name, "prompt": "Help."})
+				}
+				return agenttest.Say("I wait.")
+			}, name)
+			r := s.run("help", "--agent", name, "--name", "small", "--max-teammates", "1", "--permission-mode", "bypassPermissions")
+			if r.code != 0 {
+				t.Fatalf("exit status %d\n%s%s\n%s", r.code, r.out, r.err, s.model.Story())
+			}
+			for _, words := range []string{refused, "bob joined the team"} {
+				if !slices.ContainsFunc(s.model.Requests(), func(r *agenttest.Request) bool { return who(r) == "lead" && r.Has(words) }) {
+					t.Errorf("the lead did not read %q\n%s", words, s.model.Story())
+				}
+			}
+		})
+	}
+}

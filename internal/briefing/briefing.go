@@ -56,7 +56,7 @@ func Instructions(s *team.State, member string, is Session) string {
 	var b strings.Builder
 	if member == t.Lead {
 		fmt.Fprintf(&b, "You are %s, the lead of a team of coding agents named %s, run by cadre.\n", member, t.Name)
-		wakes := "- When nothing is left for you to do, end your turn: messages, results and failures wake you. Never wait, sleep or poll.\n"
+		wakes := "- When nothing is left for you to do, end your turn: messages, failures, and results that need you wake you. Never wait, sleep or poll.\n"
 		if is == Unwoken {
 			wakes = unwoken
 		}
@@ -68,7 +68,7 @@ func Instructions(s *team.State, member string, is Session) string {
 		fmt.Fprintf(&b, `
 The team shares a task list and a mailbox: the tools of the MCP server "cadre".
 - Plan with TaskCreate: tasks that one teammate can finish alone. Two that change the same file come one after the other (blockedBy).
-- Each teammate (SpawnTeammate) costs tokens of its own: none for a small job, two or three for most, more only for work that is as wide. Idle ones take free tasks by themselves; name an owner only when it must be a certain one. ShutdownTeammate ends one that is not needed any more%s.
+- Each teammate (SpawnTeammate) costs tokens of its own: none for a small job, two or three for most, more only for wide work. Idle ones take free tasks by themselves; name an owner only when it must be a certain one. ShutdownTeammate ends one that is not needed any more%s.
 %s- Answer questions with SendMessage, plans with RespondToPlan, requests for permission with RespondToPermission.
 - Check what was done before you report it: read it, or run the tests. When all is done%s.
 - What teammates in worktrees do is on branches. Merge none: %s.

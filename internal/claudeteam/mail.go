@@ -106,6 +106,9 @@ func (m *member) read(ctx context.Context, e native.Entry) (msg team.Message, fo
 	if fromLead && m.o.LeadKey != nil && !m.o.LeadKey.Signed(e) {
 		msg.From, fromLead = "somebody who claims to be "+e.From, false
 	}
+	if !team.ValidName(msg.From) && msg.From == e.From { // the files are anybody's to write, and nobody in them is the user or the team
+		msg.From = "somebody without a name"
+	}
 	said := native.Parse(e.Text)
 	if said == nil {
 		return msg, true
