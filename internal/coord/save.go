@@ -273,18 +273,30 @@ func (s *seat) saveAlone(ctx context.Context) {
 			alone = st.Zombie(s.member)
 			every = checkpoints(st.Team())
 		})
-		w, err := s.save(ctx)
-		if err != nil && ctx.Err() == nil {
-			s.host.Log("the work of " + s.member + " was not saved: " + err.Error())
-		}
 		if !alone {
-			if err == nil {
-				s.keep(ctx, w)
-			}
+			s.saveAndKeep(ctx)
 			return
+		}
+		if _, err := s.save(ctx); err != nil && ctx.Err() == nil {
+			s.host.Log("the work of " + s.member + " was not saved: " + err.Error())
 		}
 		s.whileAlone(ctx, every)
 	}
+}
+
+// saveAndKeep saves the member's work and keeps it with its tasks. It reports whether nothing is left to keep. One does
+// so at a time: else what somebody saved before could be recorded behind what was saved since, and in its place.
+func (s *seat) saveAndKeep(ctx context.Context) bool {
+	s.keeping.Lock()
+	defer s.keeping.Unlock()
+	w, err := s.save(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.host.Log("the work of " + s.member + " was not saved: " + err.Error())
+		}
+		return false
+	}
+	return s.keep(ctx, w)
 }
 
 // whileAlone waits for so long, or until there is a lead.
@@ -347,17 +359,14 @@ func (s *seat) keepLast(ctx context.Context) bool {
 	if _, there, err := ReadSaved(s.host.teamDir(), s.member); err != nil || !there {
 		return true // one that cannot be read is reported where it is to be overwritten
 	}
-	w, err := s.save(ctx)
-	if err != nil {
-		s.host.Log("the work of " + s.member + " was not saved: " + err.Error())
-		return false
-	}
-	return s.keep(ctx, w)
+	return s.saveAndKeep(ctx)
 }
 
 // putDown gives the tasks that the member holds back to the list, with its work. It reports whether that is recorded. A task
 // of which the work is not kept stays with the member: whoever took it would begin without that.
 func (s *seat) putDown(ctx context.Context, reason string) bool {
+	s.keeping.Lock()
+	defer s.keeping.Unlock()
 	w, err := s.save(ctx)
 	if err != nil {
 		s.host.Log("the work of " + s.member + " was not saved: " + err.Error())

@@ -43,6 +43,7 @@ type seat struct {
 
 	saving    sync.WaitGroup // the work is being saved, because there is no lead
 	savedFile sync.Mutex
+	keeping   sync.Mutex // is locked before savedFile
 
 	mu    sync.Mutex
 	how   ending

@@ -37,7 +37,7 @@ const watchEvery = 500 * time.Millisecond
 func (w *world) boot(place int) {
 	on := w.machines[place%len(w.machines)]
 	h := &host{office: office{of: w.process("h"+string(rune('1'+place)), on)}, place: place, tracing: map[string]bool{}, refused: map[string]bool{}}
-	w.hosts[place] = h
+	w.hosts[place], w.booted = h, w.now
 	w.logf("%s starts on %s", h.of.name, on.name)
 	h.of.spawn("host", h.run)
 }

@@ -247,13 +247,16 @@ func (j *judge) alone() {
 	}
 }
 
-// unheard looks whether somebody should have noticed that the lead is gone.
+// unheard looks whether somebody should have noticed that the lead is gone. Nobody could before a host ran.
 func (j *judge) unheard(t team.Team, after time.Duration) {
 	if t.LeadSession == "" || t.LeadSession == team.User {
 		return
 	}
 	timing := t.Timing.OrDefaults()
-	last := max(after, j.given[t.LeadSession], time.Duration(t.LeadSince-epoch)*time.Millisecond)
+	if !slices.ContainsFunc(j.w.hosts, func(h *host) bool { return h.of.alive }) {
+		return
+	}
+	last := max(after, j.w.booted, j.given[t.LeadSession], time.Duration(t.LeadSince-epoch)*time.Millisecond)
 	if j.w.now > last+millis(timing.LeadLost)+3*millis(timing.Beat)+time.Second {
 		j.fail(noticed, "session %s gave no sign of life since %s, and is not lost", t.LeadSession, j.given[t.LeadSession])
 	}

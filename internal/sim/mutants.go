@@ -160,7 +160,7 @@ var ofTeams = []Mutant{
 	{Name: "trace-once", What: "what a task did, and could not be recorded then, is never recorded"},
 	{Name: "late-claim", What: "a session is not told of a task that was claimed for it after its turn"},
 	{Name: "claimed-meanwhile", What: "a session is not told of a task that it claimed while its host looked for one"},
-	{Name: "gone-unsaid", What: "a session whose claimed task is gone before it was told of it stays active"},
+	{Name: "keeps-mixed", What: "what was saved before is kept in the place of what was saved since"},
 	{Name: "turns-mixed", What: "what a tool of the next turn carries counts as delivered at the end of the last one"},
 	{Name: "clock-order", What: "mail is given in the order of clocks"},
 	{Name: "report-dropped", What: "what could not be recorded is forgotten"},

@@ -72,17 +72,33 @@ func (s *seat) zombie() (alone bool) {
 // saveAlone saves the work again and again for as long as there is no lead; then it is kept.
 func (s *seat) saveAlone(t *thread) {
 	for {
-		alone := s.zombie()
-		f, saved := s.save(t)
-		if !alone {
-			if saved {
-				s.keep(t, f)
-			}
+		if !s.zombie() {
+			s.saveAndKeep(t)
 			return
 		}
+		s.save(t)
 		at := s.host.desk.Team()
 		t.sleep(millis(at.Timing.OrDefaults().Beat))
 	}
+}
+
+// saveAndKeep saves the member's work and keeps it with its tasks, one thread at a time. It reports whether nothing is left to keep.
+func (s *seat) saveAndKeep(t *thread) bool {
+	defer s.keepsAlone(t)()
+	f, saved := s.save(t)
+	return saved && s.keep(t, f)
+}
+
+// keepsAlone waits until no other thread saves and keeps, and keeps others from it until what it returns is called.
+func (s *seat) keepsAlone(t *thread) (done func()) {
+	if s.host.of.w.bug("keeps-mixed") {
+		return func() {}
+	}
+	for s.keeping {
+		t.await(never, &s.keepFree)
+	}
+	s.keeping = true
+	return func() { s.keeping = false; s.keepFree.ring() }
 }
 
 // keep records the saved work with the tasks that the member holds. It reports whether it is with all of them.
@@ -127,12 +143,12 @@ func (s *seat) keepLast(t *thread) bool {
 	if _, there := s.host.of.w.saved[s.member]; !there || s.host.of.w.bug("save-left") {
 		return true
 	}
-	f, saved := s.save(t)
-	return saved && s.keep(t, f)
+	return s.saveAndKeep(t)
 }
 
 // putDown gives the tasks that the member holds back to the list, with its work. It reports whether that is recorded.
 func (s *seat) putDown(t *thread, reason string) bool {
+	defer s.keepsAlone(t)()
 	f, _ := s.save(t)
 	held := s.held()
 	if !s.keep(t, f) {

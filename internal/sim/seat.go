@@ -40,6 +40,8 @@ type seat struct {
 
 	savedFile bool // a thread is about to write what is saved
 	fileFree  bell
+	keeping   bool // a thread saves and keeps
+	keepFree  bell
 }
 
 type ending int
@@ -350,7 +352,7 @@ func (s *seat) hand(t *thread, w team.Want, id string) {
 		claimed := s.claim(t, &p)
 		if len(p.tasks) == 0 && w.Kind == team.WantWork {
 			s.ended = s.ended || rested
-			if claimed && rested && !s.host.of.w.bug("gone-unsaid") { // the claim made it active
+			if claimed && rested { // the claim made it active
 				s.record(t, &team.ReportStatus{Member: s.member, Status: team.Idle})
 			}
 			if !s.host.of.w.bug("claimed-meanwhile") {

@@ -36,8 +36,9 @@ type world struct {
 	names   map[string]int // how often a name was given
 
 	machines  []*machine
-	processes []*process // in the order of their birth; the dead leave it now and then
-	hosts     []*host    // by place; the one of a place that is down is dead
+	processes []*process    // in the order of their birth; the dead leave it now and then
+	hosts     []*host       // by place; the one of a place that is down is dead
+	booted    time.Duration // when a host was started last
 	cli       *person
 	lead      *person // nil where an agent leads
 	calm      bool    // the faults are over
