@@ -384,7 +384,7 @@ func TestLastTextAndIdleNotices(t *testing.T) {
 		}
 		return agenttest.Say("I wait.")
 	}, "claude")
-	file := s.file("name: words\ngoal: think\nlead: {agent: claude}\npermissions: {mode: bypassPermissions}\nmembers: [{name: idle, agent: shell, count: 10}]\n")
+	file := s.file("name: words\ngoal: think\nlead: {agent: claude}\npermissions: {mode: bypassPermissions}\nmembers: [{name: idle, agent: shell, count: 9}]\n")
 	var turns []string
 	r := s.run(file)
 	if r.code != 0 {
@@ -398,7 +398,7 @@ func TestLastTextAndIdleNotices(t *testing.T) {
 			}
 		}
 	}
-	// The goal, the result of its tool, the last text of ann, and the question for the report; ten idle notices and one of ann's cost none.
+	// The goal, the result of its tool, the last text of ann, and the question for the report; nine idle notices and one of ann's cost none.
 	if len(turns) != 4 {
 		t.Errorf("the lead was asked %d times:\n%s", len(turns), s.model.Story())
 	}
