@@ -80,6 +80,9 @@ func TestTeammateWithoutALead(t *testing.T) {
 	order(t, w.must("probe", "demo"), "led it and is lost since", "1 online")
 	order(t, w.must("resume", "demo"), "led it and is lost since", "held until there is a lead", "team demo goes on; you lead it")
 	w.untilCompleted(2)
+	eventually(t, "it has said so", func() bool {
+		return strings.Contains(w.must("inbox", "demo", "lead", "--peek"), "Task 2 (next) is done")
+	})
 	again := w.mcp("mcp", "--team", "demo")
 	text, failed := again.call("TaskList", nil)
 	if failed || strings.Count(text, "Task 1 (slow) is done") != 1 || strings.Count(text, "Task 2 (next) is done") != 1 {

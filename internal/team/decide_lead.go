@@ -121,7 +121,7 @@ func (b *AttachLead) decide(d *decision) error {
 		return err
 	}
 	now := d.team.LeadSession
-	e := &LeadAttached{Session: b.Session, Machine: b.Machine, Agent: b.Agent}
+	e := &LeadAttached{Session: b.Session, Machine: b.Machine, Agent: b.Agent && b.Session != User}
 	switch {
 	case b.From != "" && b.From != now:
 		return refuse(Conflict, "session %s does not lead team %s any more; who does: cadre probe %s", brief(b.From), d.team.Name, d.team.Name)

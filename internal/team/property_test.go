@@ -166,7 +166,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "GiveReport":
 		return &GiveReport{Text: word.Draw(t, "text")}
 	case "AttachLead":
-		return &AttachLead{Session: rapid.SampledFrom([]string{"s1", "s1", "s2", User}).Draw(t, "session"), From: rapid.SampledFrom([]string{"", s.team.LeadSession, "s1", "s2"}).Draw(t, "from"), Seen: now - Time(rapid.Int64Range(0, 3000).Draw(t, "silent")), Since: rapid.SampledFrom([]Time{s.team.LeadSince, s.team.LeadSince, 0}).Draw(t, "since"), TakeOver: some.Draw(t, "over"), Left: some.Draw(t, "left")}
+		return &AttachLead{Agent: some.Draw(t, "agent"), Session: rapid.SampledFrom([]string{"s1", "s1", "s2", User}).Draw(t, "session"), From: rapid.SampledFrom([]string{"", s.team.LeadSession, "s1", "s2"}).Draw(t, "from"), Seen: now - Time(rapid.Int64Range(0, 3000).Draw(t, "silent")), Since: rapid.SampledFrom([]Time{s.team.LeadSince, s.team.LeadSince, 0}).Draw(t, "since"), TakeOver: some.Draw(t, "over"), Left: some.Draw(t, "left")}
 	case "LoseLead":
 		return &LoseLead{Session: rapid.SampledFrom([]string{"s1", "s2"}).Draw(t, "session"), Since: rapid.SampledFrom([]Time{s.team.LeadSince, s.team.LeadSince, 0}).Draw(t, "since"), Seen: now - Time(rapid.Int64Range(0, 500000).Draw(t, "silent"))}
 	case "RecordFacts":

@@ -59,7 +59,7 @@ func TestRestoredIsAsItWas(t *testing.T) {
 			t.Fatalf("it goes on at %d after %+v", one.Position(), one.team.Restored)
 		}
 		want := forgetful(t, s)
-		want.team.LeadSession, want.team.LeadSince, want.team.LeadLost, want.team.HeldAfter = "", 0, 0, 0 // who led is gone
+		want.team.LeadSession, want.team.LeadAgent, want.team.LeadSince, want.team.LeadLost, want.team.HeldAfter = "", false, 0, 0, 0 // who led is gone
 		for _, m := range want.Members() {
 			if m.Host == "" {
 				continue
