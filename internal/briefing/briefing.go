@@ -56,9 +56,13 @@ func Instructions(s *team.State, member string, is Session) string {
 	var b strings.Builder
 	if member == t.Lead {
 		fmt.Fprintf(&b, "You are %s, the lead of a team of coding agents named %s, run by cadre.\n", member, t.Name)
-		wakes := "- When nothing is left for you to do, end your turn: messages, failures, and results that need you wake you. Never wait, sleep or poll.\n"
-		if is == Unwoken {
-			wakes = unwoken
+		wakes := unwoken
+		if is != Unwoken {
+			what := "messages, failures, and results that need you"
+			if is == Woken { // every task that is completed wakes a session outside
+				what = "messages, results and failures"
+			}
+			wakes = "- When nothing is left for you to do, end your turn: " + what + " wake you. Never wait, sleep or poll.\n"
 		}
 		rest, end := "; at the end all are", " you are asked for the final report: your answer is the report"
 		merges := "cadre does, after your report, and shows you all of it merged before"

@@ -61,7 +61,7 @@ func TestOutside(t *testing.T) {
 		not    []string
 	}{
 		{"lead", briefing.Unwoken, []string{"wait_seconds", "end the others and tell the user", "cadre consolidate"}, []string{"wake you", "final report"}},
-		{"lead", briefing.Woken, []string{"wake you", "Never wait", "end the others and tell the user"}, []string{"wait_seconds", "final report"}},
+		{"lead", briefing.Woken, []string{"messages, results and failures wake you", "Never wait", "end the others and tell the user"}, []string{"wait_seconds", "final report"}},
 		{"eve", briefing.Unwoken, []string{"wait_seconds", "TaskClaim", "behind the results"}, []string{"by themselves", "You are told of each"}},
 		{"eve", briefing.Woken, []string{"by themselves", "TaskClaim"}, []string{"wait_seconds", "You are told of each"}},
 	} {
