@@ -34,11 +34,27 @@ func (w *work) absents() (missing []absent, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(data, &missing); err != nil {
+	if err := json.Unmarshal(data, &missing); err != nil && !firstForm(data, &missing) {
 		return nil, fmt.Errorf("%s says which files checks removed, and cannot be read: %w. Look whether all is there, and remove it",
 			filepath.Join(w.Dir, absentFile), err)
 	}
 	return slices.DeleteFunc(missing, func(a absent) bool { return !filepath.IsLocal(a.Path) || w.repo.isFile(a.Path) }), nil
+}
+
+// firstForm reads the note as the first version wrote it: of one attempt, with one tree for all files.
+func firstForm(data []byte, missing *[]absent) bool {
+	var first struct {
+		Tree  string   `json:"tree"`
+		Files []string `json:"files"`
+	}
+	if json.Unmarshal(data, &first) != nil {
+		return false
+	}
+	*missing = nil
+	for _, path := range first.Files {
+		*missing = append(*missing, absent{first.Tree, path})
+	}
+	return true
 }
 
 // noteMissing notes files of the tree beside those that are missing since an attempt before.

@@ -446,6 +446,11 @@ func TestMissingIsRemembered(t *testing.T) {
 	l.refused("s/two.txt was staged")
 	l.remove("s/two.txt")
 	l.refused("s/two.txt was staged")
+	note := filepath.Join(l.folder, absentFile)
+	if err := os.WriteFile(note, []byte(`{"attempt":1,"tree":"abc","files":["s/two.txt"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.refused("s/two.txt was staged", "show abc:s/two.txt") // as the first version wrote it
 }
 
 // A file of a member's at the report's path is in the way of nobody's but cadre's own, and the lead is told so.

@@ -112,6 +112,10 @@ func (l *Lead) Retry(ctx context.Context) error {
 			if err == nil {
 				break
 			}
+			if team.CodeOf(err) == team.MaxTeammatesReached { // others joined since
+				l.Log(fmt.Sprintf("nobody starts in the place of %s: %v", m.Name, err))
+				break
+			}
 			if team.CodeOf(err) != team.Taken {
 				return err
 			}

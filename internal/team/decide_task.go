@@ -261,7 +261,7 @@ func (d *decision) complete(t *Task, by, result string) error {
 	return nil
 }
 
-// continues reports whether the end of t leaves the lead nothing to do. Others work, and more is on the list. Or somebody takes the next task. Or nothing is left,
+// continues reports whether the end of t leaves the lead nothing to do. Teammates work, and more is on the list. Or somebody takes the next task. Or nothing is left,
 // and the session that leads asks for the report. A lead whose list ran dry while others work is told: it may have more for who is free.
 func (d *decision) continues(t *Task, by string, free []string) bool {
 	pending, begun := d.counts[statusIndex(Pending)], d.counts[statusIndex(InProgress)]
@@ -275,7 +275,7 @@ func (d *decision) continues(t *Task, by string, free []string) bool {
 		return d.team.LeadSession != "" && d.team.LeadSession != User && d.team.LeadLost == 0 && !d.team.ReportAsked
 	case pending == 0:
 		return false
-	case begun > 0:
+	case d.worked(t):
 		return true
 	}
 	takes := func(m *Member, w *Task) bool {
@@ -292,6 +292,19 @@ func (d *decision) continues(t *Task, by string, free []string) bool {
 	}
 	w := d.next(m)
 	return w != nil && takes(m, w)
+}
+
+// worked reports whether a teammate of ours works on another task than t, so that the lead hears of that end too. What the
+// lead itself holds, or one that rests, or one outside of whom nobody can tell, moves nothing on.
+func (d *decision) worked(t *Task) bool {
+	for i := range d.under.all() {
+		other := &d.tasks[i]
+		if m := d.member(other.Owner); other != t && m != nil && m.Name != d.team.Lead && m.Agent != External &&
+			m.Status.Running() && m.Status != Idle {
+			return true
+		}
+	}
+	return false
 }
 
 // freedBy returns the tasks that wait for t and for nothing else.

@@ -93,9 +93,9 @@ func TestSpawn(t *testing.T) {
 	ok(t, err)
 	seat := next(t, agent.seats)
 	equal(t, "program", strings.Join(append([]string{seat.Program}, seat.Args...), " "), "/bin/listen -v")
-	equal(t, "its own environment", strings.Join(seat.Env[:3], " "), "A=1 B=1 B=2")
+	equal(t, "its own environment", strings.Join(seat.Env[:4], " "), "GIT_OPTIONAL_LOCKS=0 A=1 B=1 B=2")
 	for _, v := range []string{"CADRE_TEAM=core", "CADRE_TEAM_ID=" + team.ID(), "CADRE_MEMBER_NAME=ann"} {
-		equal(t, v, slices.Contains(seat.Env[3:], v), true)
+		equal(t, v, slices.Contains(seat.Env[4:], v), true)
 	}
 	_, err = m.SpawnTeammate(limited(t), teams.Spawn{Name: "bob", Agent: teams.Shell, Env: []string{"B=3"}})
 	ok(t, err)
