@@ -104,6 +104,25 @@ func TestRetryReplacesWhoEnded(t *testing.T) {
 	equal(t, "role and mode", again.Role+" "+string(again.PermissionMode), "looker plan")
 }
 
+// Nobody starts in the place of one that ended where the team has as many as it may have.
+func TestRetryAtTheLimit(t *testing.T) {
+	m := manage(t, teams.Options{})
+	team := found(t, m, teams.TeamConfig{Name: "core", MaxTeammates: 1, Tasks: []teams.NewTask{{Subject: "look", Run: "echo seen"}}})
+	for _, name := range []string{"ann", "bob"} {
+		_, err := m.SpawnTeammate(limited(t), teams.Spawn{Name: name, Agent: teams.Shell})
+		ok(t, err)
+		if name == "ann" {
+			first(t, team, any1[teams.TaskCompleted])
+			ok(t, m.ShutdownTeammate(limited(t), "ann"))
+		}
+	}
+	_, err := team.Tasks().Create(limited(t), teams.NewTask{Subject: "more", Run: "sleep 60"})
+	ok(t, err)
+	ok(t, team.Retry(limited(t)))
+	_, err = team.Member(limited(t), "ann-again-2")
+	want(t, err, teams.NotFound)
+}
+
 func TestRunIsCutShort(t *testing.T) {
 	hanging := shells(teams.NewTask{Subject: "hang", Run: "sleep 1000"})
 	claimed := func(t *testing.T, team *teams.Team) { first(t, team, any1[teams.TaskClaimed]) }
