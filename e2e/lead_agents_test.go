@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cadre/internal/agent/agenttest"
+	"cadre/internal/wake"
 )
 
 // A lead that an agent's own session is, through cadre mcp, is briefed, hears of what its teammates completed behind the result of a tool, and waits for that in
@@ -178,10 +179,7 @@ func TestIdleClaudeIsWoken(t *testing.T) {
 	for name, text := range map[string]string{
 		".claude.json": fmt.Sprintf(`{"hasCompletedOnboarding":true,"theme":"dark","bypassPermissionsModeAccepted":true,"customApiKeyResponses":{"approved":["dummy"],"rejected":[]},
 "projects":{%q:{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true,"enabledMcpjsonServers":["cadre"]}}}`, s.dir),
-		".claude/settings.json": fmt.Sprintf(`{"hooks": {"Stop": [{"hooks": [
-{"type": "command", "command": "%[1]s wake --team idle", "asyncRewake": true, "timeout": 600},
-{"type": "command", "command": "%[1]s wake --team idle --nonsense", "asyncRewake": true, "timeout": 600},
-{"type": "command", "command": "%[1]s wake --team other", "asyncRewake": true, "timeout": 600}]}]}}`, cadre),
+		".claude/settings.json": wake.Hook, // as the help says, whatever the team and the directory are called
 	} {
 		path := filepath.Join(s.root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -191,7 +189,18 @@ func TestIdleClaudeIsWoken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Mkdir(filepath.Join(s.dir, ".claude"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.write(".claude/settings.local.json", fmt.Sprintf(`{"hooks": {"Stop": [{"hooks": [
+{"type": "command", "command": "%[1]s wake --team idle --nonsense", "asyncRewake": true, "timeout": 600},
+{"type": "command", "command": "%[1]s wake --team other", "asyncRewake": true, "timeout": 600}]}]}}`, cadre))
 	s.must("create", "other") // which another one leads
+	for i, v := range s.env {
+		if path, ok := strings.CutPrefix(v, "PATH="); ok {
+			s.env[i] = "PATH=" + filepath.Dir(cadre) + ":" + path
+		}
+	}
 	screen := s.terminal(agenttest.Installed(t, "claude").Path, "--permission-mode", "default", "--allowedTools", "mcp__cadre")
 	t.Cleanup(screen.close)
 	screen.shows("❯")

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,8 +24,8 @@ func (a *app) wakeCommand() *cobra.Command {
 	var name, as string
 	c := &cobra.Command{
 		Use: wakeName, Short: "Wake an idle Claude Code session when there is news (for its Stop hook)", Args: exactly(0),
-		Long: `Wait until there is news for the session that leads the team through cadre mcp, and wake it. It is meant for a Stop hook of Claude Code, which runs it when
-a turn ends; in a session without cadre mcp it ends at once.
+		Long: `Wait until there is news for the session that is a member of a team through cadre mcp, and wake it, once for each message. It is meant for a Stop hook of
+Claude Code, which runs it when a turn ends. It finds the team and the member by the session that runs it; in a session without cadre mcp it ends at once.
 
   ` + wake.Hook + `
 
@@ -35,8 +35,8 @@ Exit status: 2 there is news, which wakes the session; 0 the session has ended, 
 			return a.wakeSession(c.Context(), name, as)
 		},
 	}
-	c.Flags().StringVar(&name, "team", os.Getenv("CADRE_TEAM"), "the team; by default one named after the directory")
-	c.Flags().StringVar(&as, "as", "", "the member that the session is; the lead by default")
+	c.Flags().StringVar(&name, "team", "", "only when the session is in this team")
+	c.Flags().StringVar(&as, "as", "", "only when the session is this member")
 	return c
 }
 
@@ -49,18 +49,94 @@ const (
 	wakePatience = 3 * wakeLook
 )
 
+// seat is a place in a team that the session has which started this process.
+type seat struct{ dir, team, member string }
+
+// server returns the process that serves the tools of the session, and how far above this one the session is; ok is false when it is not above.
+func (s seat) server() (pid, steps int, ok bool) {
+	b, known, err := heartbeat.Of(s.dir).Of(s.member)
+	if err != nil || !known {
+		return 0, 0, false
+	}
+	steps, beside := proc.Beside(b.Pid)
+	return b.Pid, steps, beside && proc.Held(lookout.Presence(s.dir, s.member))
+}
+
+// seats returns those of the session that this process is beside; it has several where it has several servers of tools. Of a session within another one's, only its
+// own count. With a team or a member, only theirs do.
+func (a *app) seats(name, as string) ([]seat, error) {
+	names, err := a.home.Names()
+	if err != nil {
+		return nil, err
+	}
+	var nearest []seat
+	least := 0
+	for _, one := range names {
+		if name != "" && name != one {
+			continue
+		}
+		dir, err := a.home.Folder(one)
+		if team.CodeOf(err) == team.NotFound { // it has just gone
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		members, err := lookout.Present(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, member := range members {
+			s := seat{dir, one, member}
+			_, steps, beside := s.server()
+			if !beside || as != "" && as != member || len(nearest) > 0 && steps > least {
+				continue
+			}
+			if len(nearest) > 0 && steps < least {
+				nearest = nil
+			}
+			nearest, least = append(nearest, s), steps
+		}
+	}
+	return nearest, nil
+}
+
 // wakeSession returns the exit status 2 when there is news for the session that started this process.
 func (a *app) wakeSession(ctx context.Context, name, as string) error {
 	if !a.who.IsUser() { // its host wakes it
 		return nil
 	}
-	if name == "" {
-		var err error
-		if name, err = teamOfDirectory(); err != nil {
-			return nil // no team is named after such a directory
-		}
+	seats, err := a.seats(name, as)
+	if err != nil {
+		return err
 	}
-	d, dir, err := a.open(ctx, name, false)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var woken atomic.Bool
+	ended := make(chan error, len(seats))
+	for _, s := range seats {
+		go func() {
+			err := a.wakeSeat(ctx, s, &woken)
+			if woken.Load() {
+				cancel()
+			}
+			ended <- err
+		}()
+	}
+	var failed error
+	for range seats {
+		failed = errors.Join(failed, <-ended)
+	}
+	if woken.Load() {
+		a.note(briefing.News)
+		return exit(hopeless)
+	}
+	return failed
+}
+
+// wakeSeat returns when there is news for the session, which then is woken unless it is already, or when there is nothing to wait for any more.
+func (a *app) wakeSeat(ctx context.Context, at seat, woken *atomic.Bool) error {
+	d, dir, err := a.open(ctx, at.team, false)
 	if team.CodeOf(err) == team.NotFound {
 		return nil
 	}
@@ -68,26 +144,24 @@ func (a *app) wakeSession(ctx context.Context, name, as string) error {
 		return err
 	}
 	defer d.Close()
-	if as == "" {
-		as = d.Team().Lead
-	}
-	present := func() bool {
-		b, known, err := heartbeat.Of(dir).Of(as)
-		return err == nil && known && proc.Beside(b.Pid) && proc.Held(lookout.Presence(dir, as))
-	}
-	lock, err := a.wakeLock(ctx, filepath.Join(dir, "wake-"+as+".lock"), present)
+	lock, err := a.wakeLock(ctx, wake.Lock(dir, at.member), at)
 	if err != nil || lock == nil {
 		return err
 	}
 	defer lock.Unlock()
-	for present() {
+	for {
+		server, _, present := at.server()
+		if !present {
+			return nil
+		}
 		var seq, news int64
 		var over bool
 		look := func() {
 			d.View(func(s *team.State) {
-				m, known := s.Member(as)
-				seq, news, over = s.Seq(), s.News(as), !known || !m.Status.Running() || !s.Exists()
+				m, known := s.Member(at.member)
+				seq, news, over = s.Seq(), s.News(at.member), !known || !m.Status.Running() || !s.Exists()
 			})
+			news = wake.News(dir, at.member, server, news)
 		}
 		if look(); news > 0 {
 			if err := pause(ctx, wakeGrace); err != nil {
@@ -101,9 +175,14 @@ func (a *app) wakeSession(ctx context.Context, name, as string) error {
 		switch {
 		case over:
 			return nil
+		case news > 0 && !woken.CompareAndSwap(false, true):
+			return nil
 		case news > 0:
-			a.note(briefing.News)
-			return exit(hopeless)
+			if err := wake.Tell(dir, at.member, server, news); err != nil { // it would be woken at the end of each turn
+				woken.Store(false)
+				return fmt.Errorf("the session is not woken: %w", err)
+			}
+			return nil
 		}
 		waiting, cancel := context.WithTimeout(ctx, wakeLook)
 		err := d.Wait(waiting, seq)
@@ -113,12 +192,14 @@ func (a *app) wakeSession(ctx context.Context, name, as string) error {
 			return err
 		}
 	}
-	return nil
 }
 
 // wakeLock has one process wait for a session: of several turns that end each starts one. It returns nil when another one waits.
-func (a *app) wakeLock(ctx context.Context, path string, present func() bool) (*proc.Lock, error) {
-	for deadline := time.Now().Add(wakePatience); present(); {
+func (a *app) wakeLock(ctx context.Context, path string, at seat) (*proc.Lock, error) {
+	for deadline := time.Now().Add(wakePatience); ; {
+		if _, _, present := at.server(); !present {
+			return nil, nil
+		}
 		lock, err := proc.NewLock(path)
 		if !errors.Is(err, proc.ErrHeld) || time.Now().After(deadline) {
 			if errors.Is(err, proc.ErrHeld) {
@@ -130,7 +211,6 @@ func (a *app) wakeLock(ctx context.Context, path string, present func() bool) (*
 			return nil, err
 		}
 	}
-	return nil, nil
 }
 
 // pause returns after so long, or with the error of ctx when that ends first.

@@ -91,7 +91,7 @@ var rooms = []room{
 		"a sign of life is a small file, and says nothing of what is done about its absence"},
 	{"leader", []string{"desk", "heartbeat", "proc", "team"},
 		"whatever process leads, it takes and holds the lead in the same way"},
-	{"wake", []string{"pattern", "proc", "regularfile", "team"}, "agents that a person starts: how long they wait for a tool, and how they are woken"},
+	{"wake", []string{"durable", "pattern", "proc", "regularfile", "team"}, "agents that a person starts: how long they wait for a tool, and how they are woken"},
 	{"lookout", []string{"desk", "heartbeat", "leader", "proc", "team"},
 		"who is silent is found out in the same way by whatever process stays with a team, with sessions or without"},
 	{"coord", []string{"agent", "agentdef", "briefing", "checkout", "checkpoint", "desk", "durable", "git", "heartbeat", "letter", "lookout", "mcpserver", "proc", "readonly", "regularfile", "sanitize", "team", "toolbox", "worktree"},

@@ -14,9 +14,12 @@ package lookout
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"cadre/internal/heartbeat"
@@ -156,6 +159,22 @@ func Gone(teamDir string, m team.Member, b heartbeat.Beat, there bool) string {
 // Presence is the path of the lock that the session outside holds that is the member: of two of them each would get a part of its mail.
 func Presence(teamDir, member string) string {
 	return filepath.Join(teamDir, "present-"+member+".lock")
+}
+
+// Present returns the members of whom there is, or was, a session outside, in order.
+func Present(teamDir string) ([]string, error) {
+	entries, err := os.ReadDir(teamDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var members []string
+	for _, e := range entries {
+		name, isLock := strings.CutSuffix(e.Name(), ".lock")
+		if member, of := strings.CutPrefix(name, "present-"); isLock && of && team.ValidName(member) {
+			members = append(members, member)
+		}
+	}
+	return members, nil
 }
 
 func machine() string {

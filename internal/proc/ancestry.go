@@ -112,22 +112,23 @@ func hidden(e entry) bool {
 	return false
 }
 
-// Beside reports whether this process is below the one that started that process: one program started both, as far as the system shows.
-func Beside(pid int) bool {
+// Beside reports whether this process is below the one that started that process, so that one program started both, as far as the system shows. It is that many
+// steps below: of several such programs the nearest counts.
+func Beside(pid int) (steps int, ok bool) {
 	other, err := lookup(pid)
 	if err != nil || other.parent <= 1 {
-		return false
+		return 0, false
 	}
 	child, err := lookup(ownPid())
-	for ok := err == nil; ok; {
+	for more := err == nil; more; steps++ {
 		if child.parent == other.parent {
-			return true
+			return steps, true
 		}
-		if child, ok, err = parentOf(&child); err != nil {
-			return false
+		if child, more, err = parentOf(&child); err != nil {
+			return 0, false
 		}
 	}
-	return false
+	return 0, false
 }
 
 // parentOf returns the parent of a process. It brings the child up to date where that has got another parent since it was
