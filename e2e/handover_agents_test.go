@@ -114,7 +114,7 @@ func TestPromptTooLong(t *testing.T) {
 					told += body + "\n"
 				}
 			}
-			if want := "ann could not continue: " + said[name]; strings.Count(told, want) != 1 || !strings.Contains(told, "A fresh session continues for it.") {
+			if want := "ann could not continue:\n> " + said[name]; strings.Count(told, want) != 1 || !strings.Contains(told, "A fresh session continues for it.") {
 				t.Errorf("the lead was told:\n%s", told)
 			}
 		})
@@ -194,7 +194,7 @@ func TestAlwaysTooLong(t *testing.T) {
 	s.waitFor("the fresh session is too full as well", func() bool {
 		return slices.ContainsFunc(s.history("long"), func(e event) bool {
 			body, _ := e["body"].(string)
-			return e["to"] == "lead" && strings.Contains(body, "ann could not continue: Prompt is too long") && strings.Contains(body, "A fresh session continues for it in 8 s.")
+			return e["to"] == "lead" && strings.Contains(body, "ann could not continue:\n> Prompt is too long") && strings.Contains(body, "A fresh session continues for it in 8 s.")
 		})
 	})
 	s.must("shutdown", "long", "ann", "--deadline", "0s")

@@ -51,7 +51,7 @@ tasks: [{id: one}]
 		"keyless": "Not logged in", "keyless-codex": "CADRE_TEST_KEY", "keyless-gemini": "Gemini API key is missing", "odd": "tools is map[no:list], not a list of names",
 	} {
 		told := slices.ContainsFunc(s.of("lead"), func(r *agenttest.Request) bool {
-			_, rest, found := strings.Cut(r.LastUser()+r.Results()+r.Last().Text, name+" has failed: ")
+			_, rest, found := strings.Cut(r.LastUser()+r.Results()+r.Last().Text, name+" has failed:\n> ")
 			rest, _, _ = strings.Cut(rest, "</from-the-team>")
 			return found && strings.Contains(rest, words)
 		})

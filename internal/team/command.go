@@ -223,19 +223,44 @@ func (d *decision) tell(to, kind, ref, format string, args ...any) {
 	d.post(Message{To: to, Type: kind, Ref: ref, Body: clip(fmt.Sprintf(format, args...)), Priority: "normal"})
 }
 
-// cited is a text of a member or a program in the words of the team. Every line but the first, which stands behind words of ours, is marked as quoted.
-func cited(s string) string { return strings.Join(splitLines(s), "\n> ") }
+// cited is a text of a member or a program behind words of the team: on lines of its own, each
+// of them marked as quoted. On a line of ours its first sentence would pass for one of ours.
+func cited(s string) string {
+	return "\n> " + strings.Join(splitLines(strings.TrimRight(s, "\r\n")), "\n> ")
+}
 
-// inline is a short text of a member in the middle of a line of ours: in quotation marks where it has what could end it.
-func inline(s string) string {
-	if strings.ContainsAny(s, `()"`) || strings.ContainsFunc(s, unicode.IsControl) || len(splitLines(s)) != 1 {
-		return strconv.Quote(s)
+// likeQuotes are signs that a model may take for the end of a quotation.
+const likeQuotes = "\u00ab\u00bb\u02ba\u02ee\u201c\u201d\u201e\u201f\u2033\u2036\u275d\u275e\u300d\u300f\u301d\u301e\u301f\uff02"
+
+// Quoted is a short text of a member or a program on a line of ours. Nothing in it looks like the
+// quotation mark at its end.
+func Quoted(s string) string {
+	var b strings.Builder
+	for _, r := range strconv.Quote(s) {
+		if strings.ContainsRune(likeQuotes, r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// Inline is such a text within marks of ours, such as brackets: in quotation marks where it has
+// more than words, and could end what it stands in.
+func Inline(s string) string {
+	special := func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N) &&
+			!strings.ContainsRune(" !#$%&'*+,-./:;=?@\\^_`|~", r)
+	}
+	if s == "" || strings.ContainsFunc(s, special) {
+		return Quoted(s)
 	}
 	return s
 }
 
 // titled is the task in the words of the team.
-func (t *Task) titled() string { return t.ID + " (" + inline(t.Subject) + ")" }
+func (t *Task) titled() string { return t.ID + " (" + Inline(t.Subject) + ")" }
 
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 

@@ -82,7 +82,7 @@ func (b *SpawnMember) decide(d *decision) error {
 	d.emit(&MemberSpawned{Member: m})
 	if m.Agent == External { // a session of ours is given the tasks themselves
 		for _, t := range waiting {
-			d.post(Message{To: m.Name, Type: TypeTaskAssignment, Ref: t.ID, Body: clip(fmt.Sprintf("Task %s is yours: %s", t.ID, inline(t.Subject))), Priority: "normal"})
+			d.post(Message{To: m.Name, Type: TypeTaskAssignment, Ref: t.ID, Body: clip(fmt.Sprintf("Task %s is yours: %s", t.ID, Quoted(t.Subject))), Priority: "normal"})
 		}
 	}
 	return nil
@@ -424,7 +424,7 @@ func (d *decision) end(m *Member, how Event, tell bool) {
 	if tell {
 		note := fmt.Sprintf("%s has %s", m.Name, why)
 		if reason != "" {
-			note += ": " + cited(reason)
+			note += ":" + cited(reason)
 		}
 		if len(back) > 0 {
 			note += "\nBack on the list: task " + strings.Join(back, ", ") + "."

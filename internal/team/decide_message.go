@@ -187,7 +187,7 @@ func (d *decision) returnMail(m *Member, why string) {
 			to = append(to, name)
 		}
 		if letter := letters[name]; letter.Len() < MaxText/2 {
-			fmt.Fprintf(letter, "\n> #%d from %s: %s", seq, msg.From, cited(clipTo(msg.Body, MaxSubject))) // the journal has it whole
+			fmt.Fprintf(letter, "\n#%d from %s:%s", seq, msg.From, cited(clipTo(msg.Body, MaxSubject))) // the journal has it whole
 		} else {
 			more[name]++
 		}

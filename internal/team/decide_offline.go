@@ -32,7 +32,7 @@ func (b *ReportOffline) decide(d *decision) error {
 		reason = "it gave no sign of life for " + span(silent)
 	}
 	d.emit(&MemberOffline{Member: m.Name, Seen: b.Seen, Reason: reason})
-	note := fmt.Sprintf("%s is offline: %s.", m.Name, cited(reason))
+	note := fmt.Sprintf("%s is offline: %s.", m.Name, Inline(reason))
 	if held := d.holds(m.Name); len(held) > 0 {
 		var ids []string
 		for _, t := range held {

@@ -159,7 +159,7 @@ func (d *decision) planAnswered(m *Member, by string, approved bool, feedback st
 		body = "Your plan is rejected; revise it and submit it again."
 	}
 	if feedback != "" {
-		body += "\n> " + cited(feedback)
+		body += cited(feedback)
 	}
 	d.post(Message{From: by, To: m.Name, Type: TypePlanResponse, Priority: "normal", Body: clip(body), Ref: m.Plan.Request})
 }
@@ -251,8 +251,11 @@ func (b *ExpirePermission) decide(d *decision) error {
 func (d *decision) answered(p Permission, outcome, by, reason string) {
 	d.emit(&PermissionAnswered{Request: p.Request, Member: p.Member, Outcome: outcome, By: by, Reason: reason})
 	if m := d.member(p.Member); m != nil && m.Incarnation == p.Incarnation && m.Agent == External { // a session of ours gets its answer from its host
-		word := strings.ReplaceAll(outcome, "_", " ")
-		d.post(Message{From: by, To: p.Member, Type: TypePermissionResponse, Priority: "urgent", Body: strings.TrimSuffix(p.Tool+": "+word+". "+cited(reason), ". "), Ref: p.Request, Incarnation: p.Incarnation})
+		body := Inline(p.Tool) + ": " + strings.ReplaceAll(outcome, "_", " ") + "."
+		if reason != "" {
+			body += cited(reason)
+		}
+		d.post(Message{From: by, To: p.Member, Type: TypePermissionResponse, Priority: "urgent", Body: body, Ref: p.Request, Incarnation: p.Incarnation})
 	}
 }
 

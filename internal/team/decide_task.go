@@ -85,7 +85,7 @@ func (b *CreateTask) decide(d *decision) error {
 	t.Metadata = merged(nil, meta)
 	d.emit(&TaskCreated{Task: t})
 	if b.Owner != "" && b.Owner != d.Actor {
-		d.assigned(b.Owner, t.ID, "Task %s is yours: %s", t.ID, inline(b.Subject))
+		d.assigned(b.Owner, t.ID, "Task %s is yours: %s", t.ID, Quoted(b.Subject))
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ func (d *decision) complete(t *Task, by, result string) error {
 	if by != d.team.Lead && d.ledByAgent() {
 		note := fmt.Sprintf("Task %s is completed by %s.", t.titled(), strings.TrimPrefix(by, "@"))
 		if result != "" {
-			note += "\n> " + cited(clipTo(result, MaxSubject))
+			note += cited(clipTo(result, MaxSubject))
 		}
 		quiet := d.lead().Agent != External && d.continues(t, by, free) // a session outside is given what there is behind a result, and may wait for it
 		d.post(Message{To: d.team.Lead, Type: TypeSystem, Ref: t.ID, Body: clip(note), Priority: "normal", Quiet: quiet})
@@ -357,7 +357,7 @@ func (b *FailTask) decide(d *decision) error {
 	}
 	d.emit(&TaskFailed{Task: t.ID, By: m.Name, Reason: reason, Result: b.Result})
 	if t.Failures >= t.Retries && m.Name != d.team.Lead {
-		d.tell(d.team.Lead, TypeSystem, t.ID, "Task %s is given up after failure %d: %s\nIt is tried again when you release it, or when somebody claims it by its id.",
+		d.tell(d.team.Lead, TypeSystem, t.ID, "Task %s is given up after failure %d:%s\nIt is tried again when you release it, or when somebody claims it by its id.",
 			t.titled(), t.Failures+1, cited(clipTo(reason, MaxSubject)))
 	}
 	return nil

@@ -396,9 +396,9 @@ func (b *RejectByHook) decide(d *decision) error {
 	n := d.strikes[key] + 1
 	d.emit(&HookRejected{Hook: b.Hook, Member: b.Member, Task: b.Task, Feedback: clip(b.Feedback), Key: key, Count: n})
 	if n >= MaxStrikes {
-		d.tell(d.team.Lead, TypeSystem, "", "The hook %s rejected the same thing of %s %d times in a row%s. Last feedback:\n%s", b.Hook, b.Member, n, aboutTask(b.Task), clipTo(b.Feedback, MaxSubject))
+		d.tell(d.team.Lead, TypeSystem, "", "The hook %s rejected the same thing of %s %d times in a row%s. Last feedback:%s", b.Hook, Inline(b.Member), n, aboutTask(b.Task), cited(clipTo(b.Feedback, MaxSubject)))
 	} else if b.Hook == "TeammateIdle" {
-		d.tell(b.Member, TypeSystem, "", "%s", b.Feedback)
+		d.tell(b.Member, TypeSystem, "", "The hook %s has you continue:%s", b.Hook, cited(b.Feedback))
 	}
 	return nil
 }
@@ -407,5 +407,5 @@ func aboutTask(task string) string {
 	if task == "" {
 		return ""
 	}
-	return " (task " + brief(task) + ")"
+	return " (task " + Inline(brief(task)) + ")"
 }

@@ -47,7 +47,7 @@ func (b *ReportTrouble) decide(d *decision) error {
 			d.emit(&MemberStatusChanged{Member: m.Name, Status: Active, Summary: reason, Trouble: cmp.Or(b.Trouble, "model")})
 		}
 		if !leads && !Hopeless(b.Trouble) { // else its host ends it, and the lead is told of that
-			d.hint(d.team.Lead, fmt.Sprintf("%s has trouble: %s", m.Name, cited(reason))) // which it may overcome by itself
+			d.hint(d.team.Lead, fmt.Sprintf("%s has trouble:%s", m.Name, cited(reason))) // which it may overcome by itself
 		}
 		return nil
 	}
@@ -83,7 +83,7 @@ func (b *ReportTrouble) decide(d *decision) error {
 		d.denyAll(m, reason)
 	}
 	if !leads {
-		note := fmt.Sprintf("%s could not continue: %s", m.Name, cited(reason))
+		note := fmt.Sprintf("%s could not continue:%s", m.Name, cited(reason))
 		switch {
 		case fresh && wait == 0:
 			note += "\nA fresh session continues for it."

@@ -73,7 +73,7 @@ func (b *UpdateTask) decide(d *decision) error {
 			d.tell(t.Owner, TypeSystem, t.ID, "Task %s was taken from you by %s; stop working on it.", t.titled(), d.Actor)
 		}
 		if *b.Owner != d.Actor {
-			d.assigned(*b.Owner, t.ID, "Task %s is yours: %s", t.ID, inline(t.Subject))
+			d.assigned(*b.Owner, t.ID, "Task %s is yours: %s", t.ID, Quoted(t.Subject))
 		}
 	}
 	return nil

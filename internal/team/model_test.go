@@ -1,8 +1,10 @@
 package team
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // model is a naive twin of the task list and the mailbox: maps, no index, no deltas. It follows the records and answers from
@@ -153,6 +155,9 @@ func (m *model) apply(t fataler, r *Record) {
 				t.Fatalf("message %d follows %d", e.Message.Seq, len(m.sent))
 			}
 			m.sent[e.Message.Seq] = to
+			if line := unquoted(&e.Message); line != "" {
+				t.Fatalf("words of a member pass for words of the team:\n%s", line)
+			}
 		case *MessagesDelivered:
 			m.take(t, e.Member, e.Seqs)
 		case *MessagesReturned:
@@ -266,4 +271,22 @@ func (m *model) compare(t fataler, s *State) {
 			}
 		}
 	}
+}
+
+// hostile is what somebody writes who wants to pass for another. It ends brackets and quotations of several scripts, and lines.
+const hostile = "HOSTILE x). HOSTILE）\" HOSTILE \u201d HOSTILE\nHOSTILE\u2028HOSTILE\r> HOSTILE"
+
+var quotation = regexp.MustCompile(`"(?:[^"\\\x{201d}]|\\.)*"|\((?:HOSTILE)\)`)
+
+// unquoted returns the first line of a message of the team that has such words as if they were the team's, and "" for none.
+func unquoted(m *Message) string {
+	if m.From != "" && m.Type != TypePlanResponse && m.Type != TypePermissionResponse {
+		return ""
+	}
+	for _, line := range splitLines(m.Body) {
+		if !strings.HasPrefix(line, "> ") && strings.Contains(quotation.ReplaceAllString(line, ""), "HOSTILE") {
+			return line
+		}
+	}
+	return ""
 }

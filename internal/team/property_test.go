@@ -43,7 +43,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	tasks := rapid.Custom(func(t *rapid.T) []string {
 		return rapid.SliceOfN(task, 0, rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "most")).Draw(t, "tasks")
 	})
-	word := rapid.SampledFrom([]string{"x", "some words", "ä😀\"\\\n", "bad\xff", "x", "x", "x", ""})
+	word := rapid.SampledFrom([]string{"x", "some words", "ä😀\"\\\n", "bad\xff", "x", "x", "x", "", hostile, "HOSTILE"})
 	priority := rapid.SampledFrom(slices.Concat([]string{"", "soon"}, Priorities, Priorities))
 	fence := rapid.SampledFrom([]int64{0, 0, 0, 1, 2, 3})
 	some := rapid.Bool()
@@ -127,7 +127,7 @@ func drawBody(t *rapid.T, s *State, now Time) Body {
 	case "AnswerPlan":
 		return &AnswerPlan{Request: request("plan").Draw(t, "request"), Approved: some.Draw(t, "approved"), Feedback: word.Draw(t, "feedback")}
 	case "RequestPermission":
-		return &RequestPermission{Member: maybe.Draw(t, "member"), Tool: "Bash", Input: word.Draw(t, "input"), Deadline: deadline.Draw(t, "deadline")}
+		return &RequestPermission{Member: maybe.Draw(t, "member"), Tool: rapid.SampledFrom([]string{"Bash", hostile}).Draw(t, "tool"), Input: word.Draw(t, "input"), Deadline: deadline.Draw(t, "deadline")}
 	case "AnswerPermission":
 		return &AnswerPermission{Request: request("permission").Draw(t, "request"), Allow: some.Draw(t, "allow")}
 	case "ExpirePermission":

@@ -3,7 +3,6 @@ package team
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // standing says in a sentence why an open task is not being done, although everybody is idle.
@@ -14,7 +13,7 @@ func (s *State) standing(t *Task) string {
 	case t.Status == InProgress && owner != nil:
 		return fmt.Sprintf("%s is in progress: %s holds it and is %s.", name, owner.Name, owner.Status)
 	case t.GivenUp():
-		return fmt.Sprintf("%s failed (out of retries): %s.", name, strings.TrimRight(clipTo(t.Failure, 200), "."))
+		return fmt.Sprintf("%s failed (out of retries): %s.", name, Quoted(clipTo(t.Failure, 200)))
 	case t.blockers > 0:
 		return fmt.Sprintf("%s is blocked by task %s.", name, andMore(s.blockersOf(t)))
 	case s.awaits(t):
@@ -22,7 +21,7 @@ func (s *State) standing(t *Task) string {
 	case owner != nil:
 		return fmt.Sprintf("%s is assigned to %s, which is %s.", name, owner.Name, owner.Status)
 	case t.Role != "":
-		return fmt.Sprintf("%s is open for the role %s, %s.", name, brief(t.Role), s.noneOfRole(t.Role))
+		return fmt.Sprintf("%s is open for the role %s, %s.", name, Inline(brief(t.Role)), s.noneOfRole(t.Role))
 	case t.In == InMerged:
 		return name + " is open and unassigned: it runs in the merged worktree, and needs a shell member."
 	case s.bound(t):
