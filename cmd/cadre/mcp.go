@@ -272,7 +272,12 @@ func (o *outsider) wakes(c wake.Client) bool {
 	codex := &wake.Codex{Home: codexHome(), Dir: dir, Children: children}
 	if c.Agent != team.Codex || !codex.Stays(o.ctx) {
 		defer end()
-		return c.Agent == team.Claude && wake.ClaudeStays(o.ctx, o.app.home.Claude, dir, children)
+		if c.Agent != team.Claude {
+			return false
+		}
+		// It reads the settings of the directory in which it runs, which need not be the team's, and starts its servers there.
+		here, err := workDir(".")
+		return err == nil && wake.Session{Claude: o.app.home.Claude, Dir: here, Team: o.name, Member: o.member, Children: children}.Stays(o.ctx)
 	}
 	o.codex.Store(codex)
 	o.kept.Go(func() {

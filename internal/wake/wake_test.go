@@ -152,27 +152,72 @@ func TestIdle(t *testing.T) {
 
 // TestHooked reads the settings of Claude Code: only a hook that can wake the session counts.
 func TestHooked(t *testing.T) {
+	with := func(command string) string { return strings.Replace(Hook, "cadre wake", command, 1) }
 	for text, want := range map[string]bool{
-		Hook: true,
-		strings.Replace(Hook, "cadre wake", "/opt/bin/cadre wake --team demo", 1): true,
-		strings.Replace(Hook, `"asyncRewake": true`, `"async": true`, 1):          false,
-		strings.Replace(Hook, "cadre wake", "cadre waken", 1):                     false,
-		strings.Replace(Hook, "cadre wake", "notcadre wake", 1):                   false,
+		Hook:                                 true,
+		with("/opt/bin/cadre wake --as ann"): true,
+		with("cadre wake --team demo"):       true,
+		with("'cadre' wake --team='demo' --as=ann"):                      true,
+		with("cadre wake --team other"):                                  false,
+		with("cadre wake --team=other"):                                  false,
+		with("cadre wake --as lead"):                                     false,
+		with("cadre wake --team demo --as x"):                            false,
+		with("cadre wake --team"):                                        false,
+		with("cadre wake --team=$TEAM"):                                  false,
+		with("cadre wake --json"):                                        false,
+		with("cadre wake || true"):                                       false,
+		with("cadre waken"):                                              false,
+		with("notcadre wake"):                                            false,
+		with("cadre"):                                                    false,
+		strings.Replace(Hook, `"asyncRewake": true`, `"async": true`, 1): false,
 		strings.Replace(Hook, `{"hooks"`, `{"disableAllHooks": true, "hooks"`, 1): false,
 		strings.Replace(Hook, "Stop", "SubagentStop", 1):                          false,
-		`{"hooks": 7}`: false, "": false,
+		`{"hooks": 7}`: false, `{}`: false, "": false,
 	} {
-		dir := t.TempDir()
-		file := filepath.Join(dir, ".claude", "settings.local.json")
-		if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := ClaudeStays(t.Context(), t.TempDir(), dir, nil); got != want {
+		s := claudeSession(t)
+		put(t, filepath.Join(s.Dir, ".claude", "settings.local.json"), text)
+		if got := s.Stays(t.Context()); got != want {
 			t.Errorf("%s: %t", text, got)
 		}
+	}
+}
+
+// TestHooksOff: what turns all hooks off does so for those of the other files, in whichever file it is.
+func TestHooksOff(t *testing.T) {
+	s := claudeSession(t)
+	files := []string{filepath.Join(s.Claude, "settings.json"), filepath.Join(s.Dir, ".claude", "settings.json"), filepath.Join(s.Dir, ".claude", "settings.local.json")}
+	for _, hook := range files {
+		put(t, hook, Hook)
+		if !s.Stays(t.Context()) {
+			t.Errorf("the hook in %s does not count", hook)
+		}
+		for _, off := range files {
+			for _, text := range []string{`{"disableAllHooks": true}`, `{"disableAllHooks": true, "hooks": 7}`} {
+				if off == hook {
+					continue
+				}
+				put(t, off, text)
+				if s.Stays(t.Context()) {
+					t.Errorf("%s in %s does not hold for %s", text, off, hook)
+				}
+				os.Remove(off)
+			}
+		}
+		os.Remove(hook)
+	}
+}
+
+func claudeSession(t *testing.T) Session {
+	return Session{Claude: t.TempDir(), Dir: t.TempDir(), Team: "demo", Member: "ann"}
+}
+
+func put(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
