@@ -90,7 +90,7 @@ func write(b *strings.Builder, teamID, member string, m *team.Message) {
 		b.WriteString(" task=\"" + m.Ref + "\"")
 	}
 	b.WriteString(" ref=\"" + Ref(teamID, member, m.Seq) + "\">\n")
-	body := m.Body
+	body := Harmless(m.Body) // before anything in a tag is made visible
 	if m.Type == team.TypeShutdownRequest {
 		who := attribute(m.From)
 		if m.From == team.User {
@@ -101,7 +101,7 @@ func write(b *strings.Builder, teamID, member string, m *team.Message) {
 	if f == ofTeam { // the team tells of errors, in the words of programs that wrote for a terminal
 		body = sanitize.Strip(body)
 	}
-	b.WriteString(strings.TrimRight(Harmless(body), "\n") + "\n</" + f.tag + ">\n")
+	b.WriteString(strings.TrimRight(body, "\n") + "\n</" + f.tag + ">\n")
 	if how := answers[m.Type]; how != "" && m.Ref != "" {
 		b.WriteString(strings.ReplaceAll(how, "$", attribute(m.Ref)) + "\n")
 	}
@@ -179,21 +179,58 @@ func Carries(teamID, member, text string) []int64 {
 }
 
 // Harmless takes the meaning out of tags that pass for messages, or for words of an agent's own surroundings, and leaves the rest of a text
-// as it is. Every text of a member goes through it on its way to an agent.
-func Harmless(text string) string { return tags().ReplaceAllString(text, "&lt;$1") }
+// as it is. Every text of a member goes through it on its way to an agent. A text with sequences for a terminal loses them first: they part words that a
+// model reads as one.
+func Harmless(text string) string {
+	for { // what is around one may be another
+		less := sanitize.WithoutSequences(text)
+		if less == text {
+			break
+		}
+		text = less
+	}
+	return tags().ReplaceAllString(text, "&lt;$1")
+}
 
-// tags finds them as a model would: in any case, with anything invisible in them, behind any sign that looks like <.
-var tags = pattern.Lazy(`(?i)[<＜‹〈⟨﹤]([\s/\p{Cf}\p{Mn}]*(?:` +
+// tags finds them as a model would: in any case, in letters that look like those, with anything invisible or any punctuation in them, behind any sign that
+// looks like <.
+var tags = pattern.Lazy(`(?i)[<＜‹〈⟨﹤«《⟪⦉⦑⧼❬❮❰˂ᐸᐊ≪≺⋖⋘⪡⪻︿︽](` + between + `(?:` +
 	letters("team") + `(?:` + letters("mate") + `)?` + between + letters("message") + `|` +
 	letters("from") + between + letters("the") + between + `(?:` + letters("team") + `|` + letters("user") + `)|` +
 	letters("system") + between + letters("reminder") + `))`)
 
+// hidden are characters that show nothing: \s of a pattern is but the spaces of ASCII, and some letters and one Braille pattern are blank.
 const (
-	unseen  = `[\p{Cf}\p{Mn}]*`
-	between = `[\s\p{Pd}\p{Pc}\p{Cf}\p{Mn}\x{2212}]*`
+	hidden  = `\p{Cc}\p{Cf}\p{M}\x{115F}\x{1160}\x{2800}\x{3164}\x{FFA0}`
+	shown   = `<U\+[0-9A-F]{2,6}>` // such a one, as the sanitize package shows it
+	unseen  = `(?:[` + hidden + `]|` + shown + `)*`
+	between = `(?:[\s\p{Z}\p{P}\x{2212}` + hidden + `]|` + shown + `)*`
 )
 
-func letters(word string) string { return strings.Join(strings.Split(word, ""), unseen) + unseen }
+// alike are characters that pass for a letter, besides those in other styles of it.
+var alike = map[rune]string{
+	'a': "4@àáâãäåāăąǎȧаαᴀɑ", 'd': "ďđԁɗᴅ", 'e': "3èéêëēĕėęěеєεҽᴇ℮ℯ", 'f': "ƒϝꜰẝ", 'g': "9ĝğġģǧɡɢԍց", 'h': "ĥħнһհʜℎ", 'i': "1l|!ìíîïĩīĭįıіιɪⅰℹ",
+	'm': "мʍᴍⅿ", 'n': "ñńņňŉηпոռɴ", 'o': "0òóôõöøōŏőоοσօᴏ๐ℴ", 'r': "ŕŗřгᴦʀɾ", 's': "5$śŝşšșѕꜱʂ", 't': "7+ţťŧțтτᴛ†", 'u': "ùúûüũūŭůűųυцսᴜʋ",
+	'y': "ýÿŷуүγʏỳ",
+}
+
+// letters is the pattern of a word as a model reads it.
+func letters(word string) string {
+	var b strings.Builder
+	for _, r := range word {
+		nth := r - 'a'
+		b.WriteString("[" + string(r) + alike[r])
+		b.WriteString(string(0xFF41+nth) + string(0x24D0+nth)) // fullwidth and circled; their capitals are found by (?i)
+		for style := rune(0x1D400); style < 0x1D6A4; style += 52 {
+			b.WriteString(string(style+nth) + string(style+26+nth)) // bold, script and the like
+		}
+		for _, squared := range []rune{0x1F110, 0x1F130, 0x1F150, 0x1F170} {
+			b.WriteRune(squared + nth)
+		}
+		b.WriteString("]" + unseen)
+	}
+	return b.String()
+}
 
 // Mark is a line that marks what the member is told at its start, as if it were the message 0, so that it is found again in a transcript.
 func Mark(teamID, member string) string {

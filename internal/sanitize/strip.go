@@ -8,6 +8,11 @@ func Strip(s string) string {
 	if plain(s) == len(s) {
 		return s
 	}
+	return Lines(WithoutSequences(s))
+}
+
+// WithoutSequences returns the text without those sequences, and otherwise as it is.
+func WithoutSequences(s string) string {
 	var out strings.Builder
 	for s != "" {
 		at := strings.IndexAny(s, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f")
@@ -23,7 +28,7 @@ func Strip(s string) string {
 		s = s[at+n:]
 	}
 	out.WriteString(s)
-	return Lines(out.String())
+	return out.String()
 }
 
 func firstRune(s string) string {
