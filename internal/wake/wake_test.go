@@ -91,17 +91,50 @@ func TestKeep(t *testing.T) {
 				}
 			})
 		}
-		locked(func() { trouble = errors.New("no such session") })
+		// What fails is tried again, also without any change in the team, until it works.
+		locked(func() { trouble = errors.New("the database is locked") })
 		b.set(11, true)
-		time.Sleep(5 * time.Second)
+		time.Sleep(3 * time.Second) // of which the second try is after one
 		locked(func() {
-			if woken != 3 || len(said) != 1 || !strings.Contains(said[0], "no such session") {
+			if woken != 4 || len(said) != 2 || !strings.Contains(said[0], "the database is locked") {
 				t.Errorf("woken %d times, said %q", woken, said)
 			}
+			trouble = nil
 		})
+		time.Sleep(time.Hour)
+		locked(func() {
+			if woken != 5 || len(said) != 2 {
+				t.Errorf("woken %d times, said %q", woken, said)
+			}
+			trouble = errors.New("no such session")
+		})
+		// What fails for good is left, until there is other news.
+		b.set(12, true)
+		time.Sleep(time.Hour)
+		locked(func() {
+			if woken != 5+tries || len(said) != 2+tries {
+				t.Errorf("woken %d times, said %q", woken, said)
+			}
+			trouble = nil
+		})
+		b.set(12, true)
+		time.Sleep(time.Hour)
+		locked(func() {
+			if woken != 5+tries {
+				t.Errorf("woken %d times", woken)
+			}
+		})
+		b.set(13, true)
+		time.Sleep(time.Second)
+		locked(func() {
+			if woken != 6+tries {
+				t.Errorf("woken %d times", woken)
+			}
+		})
+		before := len(said)
 		cancel()
 		kept.Wait()
-		if len(said) != 1 {
+		if len(said) != before {
 			t.Errorf("its end is told: %q", said)
 		}
 	})
