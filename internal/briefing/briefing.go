@@ -206,7 +206,7 @@ func Work(s *team.State, id string) string {
 	}
 	for _, before := range t.BlockedBy {
 		if d, ok := s.Task(before); ok && d.Status == team.Completed && d.Result != "" {
-			fmt.Fprintf(&b, "\nResult of task %s (%s), by %s:\n%s\n", d.ID, line(d.Subject), d.CompletedBy, quote(d.Result))
+			fmt.Fprintf(&b, "\nResult of task %s (%s), by %s:\n%s\n", d.ID, team.Inline(line(d.Subject)), d.CompletedBy, quote(d.Result))
 		}
 	}
 	fmt.Fprintf(&b, "\nWhen it is done, call TaskUpdate with taskId %s, status completed and the result.", t.ID)
@@ -236,7 +236,7 @@ func Saved(w team.Saved) string {
 // Nudge reminds a member that ended its turn of the task that it still holds.
 func Nudge(t team.Task) string {
 	return fmt.Sprintf("Task %s (%s) is still yours and in progress. If it is done, call TaskUpdate with taskId %s, status completed and the result. If you cannot continue with it, "+
-		"set it back to pending with the reason. If you wait for an answer, say so in a word and end your turn: the answer comes by itself.", t.ID, line(t.Subject), t.ID)
+		"set it back to pending with the reason. If you wait for an answer, say so in a word and end your turn: the answer comes by itself.", t.ID, team.Inline(line(t.Subject)), t.ID)
 }
 
 // Retry follows a turn that failed.
@@ -355,7 +355,7 @@ func (h Handover) Note(s *team.State, member string) string {
 	fmt.Fprintf(&b, "You continue for an earlier session of %s, which was ended: %s. You do not have its memory.\n", member, line(h.Reason))
 	for t := range s.Tasks() {
 		if t.Owner == member && t.Status == team.InProgress {
-			fmt.Fprintf(&b, "It was at task %s (%s).\n", t.ID, line(t.Subject))
+			fmt.Fprintf(&b, "It was at task %s (%s).\n", t.ID, team.Inline(line(t.Subject)))
 		}
 	}
 	if h.Last != "" {

@@ -42,10 +42,10 @@ func line(s string, most int) string {
 // than it is.
 func subject(s string) string {
 	s = line(s, mostOfASubject)
-	if s == "" || strings.ContainsAny(s, `()[]"#:;`) {
-		return strconv.Quote(s)
+	if strings.ContainsAny(s, "#:;") {
+		return team.Quoted(s)
 	}
-	return s
+	return team.Inline(s)
 }
 
 // quoted is a text of another member, or of the caller, between words of ours.
