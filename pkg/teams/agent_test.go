@@ -229,7 +229,7 @@ func TestTeammateIdleHook(t *testing.T) {
 	err := ann.Idle(limited(t), "")
 	want(t, err, teams.Rejected)
 	equal(t, "feedback", err.Error(), "ann, there are 1 tasks left")
-	equal(t, "and as mail", await(t, ann.Mail(), teams.MessageSystem).Body, err.Error())
+	equal(t, "and as mail", await(t, ann.Mail(), teams.MessageSystem).Body, "The hook TeammateIdle has you continue:\n> "+err.Error())
 	is, err := ann.Member(limited(t))
 	ok(t, err)
 	equal(t, "status", is.Status, teams.Active)
