@@ -21,7 +21,7 @@ test: agents
 
 # What a change must pass. The tests come last, so that their verdict is the last line.
 check: lint cross race fuzz agents
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/observe ./internal/feed ./internal/journal/... > /dev/null
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/team ./internal/observe ./internal/observe/source ./internal/journal/... > /dev/null
 	cd bench && $(GO) vet ./...
 	$(GO) test -timeout 20m ./...
 
@@ -35,12 +35,12 @@ cross:
 
 # The race detector, on what runs goroutines: not on functions over values, nor on the end-to-end tests, which start programs of their own.
 race:
-	CGO_ENABLED=1 $(GO) test -race -short $$($(GO) list ./internal/... ./pkg/... | grep -Ev '/internal/(arch|observe|sim|team|teamfile)$$')
+	CGO_ENABLED=1 $(GO) test -race -short $$($(GO) list ./internal/... ./pkg/... | grep -Ev '/internal/(observe|team|run/teamfile|testkit/(arch|sim)test)$$')
 
 # What makes text harmless, and every decoder of what agents write, a minute together: make fuzz FUZZ=10m for each.
 FUZZ ?= 4s
 fuzz:
-	.ci/fuzz $(FUZZ) sanitize hook readonly observe feed claudefs/native agent/claude agent/codex agent/acp agent/headless
+	.ci/fuzz $(FUZZ) render/sanitize hook agent/readonly observe observe/source claude/teamfiles agent/claude agent/codex agent/acp agent/headless
 
 short:
 	$(GO) test -short ./...
@@ -49,7 +49,7 @@ short:
 FOR ?= 1m
 FIRST ?= $(shell date +%s)
 sim:
-	$(GO) test ./internal/sim -run '^TestHistories$$' -v -timeout 0 -for $(FOR) -first $(FIRST)
+	$(GO) test ./internal/testkit/simtest -run '^TestHistories$$' -v -timeout 0 -for $(FOR) -first $(FIRST)
 
 # Rounds of a team of which a process is killed, and that is resumed: make rounds ROUNDS=500. The normal tests play as many as fit into half a minute.
 ROUNDS ?= 500
@@ -60,9 +60,9 @@ rounds:
 bench:
 	$(GO) test -run '^$$' -bench . ./internal/team ./internal/journal/filejournal
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/observe
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/claudefs/native
-	$(GO) test -run '^$$' -bench . ./internal/feed ./internal/sdkurl
-	$(GO) test -run '^$$' -bench Ancestry ./internal/proc
-	$(GO) test -run '^$$' -bench 'Checkpoint|Render' ./internal/checkpoint
-	$(GO) test -run '^$$' -bench Thousandth -benchtime 1x ./internal/checkpoint
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/claude/teamfiles
+	$(GO) test -run '^$$' -bench . ./internal/observe/source ./internal/claude/sdkrelay
+	$(GO) test -run '^$$' -bench Ancestry ./internal/sys/proc
+	$(GO) test -run '^$$' -bench 'Checkpoint|Render' ./internal/git/checkpoint
+	$(GO) test -run '^$$' -bench Thousandth -benchtime 1x ./internal/git/checkpoint
 	cd bench && CGO_ENABLED=1 $(GO) test -timeout 30m -run '^$$' -bench . .

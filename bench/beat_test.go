@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/desk"
-	"cadre/internal/heartbeat"
-	"cadre/internal/home"
+	"cadre/internal/layout"
+	"cadre/internal/liveness/heartbeat"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -32,10 +32,10 @@ func BenchmarkBeats(b *testing.B) {
 	cadre, _ := programs(b)
 	var ours, bare time.Duration
 	for range b.N {
-		h := home.Home{Root: b.TempDir(), Claude: b.TempDir()}
-		commands := []team.Command{{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: &team.CreateTeam{TeamID: desk.NewID(), Name: "beating", Dir: "/", Timing: team.Timing{Beat: often.Milliseconds()}}}}
+		h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
+		commands := []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: &team.CreateTeam{TeamID: replica.NewID(), Name: "beating", Dir: "/", Timing: team.Timing{Beat: often.Milliseconds()}}}}
 		for i := range beating {
-			commands = append(commands, team.Command{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.Shell}})
+			commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.Shell}})
 		}
 		if err := h.Create("beating", commands); err != nil {
 			b.Fatal(err)
@@ -67,22 +67,22 @@ func BenchmarkBeats(b *testing.B) {
 }
 
 // settled waits until every member is idle, and nothing is under way but signs of life.
-func settled(b *testing.B, h home.Home) {
+func settled(b *testing.B, h layout.Home) {
 	b.Helper()
 	j, _, err := h.Open("beating", nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	d, err := desk.Open(context.Background(), j, desk.Options{})
+	rep, err := replica.Open(context.Background(), j, replica.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer d.Close()
+	defer rep.Close()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), 2*time.Minute, errors.New("the members do not become idle"))
 	defer cancel()
 	for {
 		idle, seq := 0, int64(0)
-		d.View(func(s *team.State) {
+		rep.View(func(s *team.State) {
 			seq = s.Seq()
 			for _, m := range s.Members() {
 				if m.Status == team.Idle {
@@ -93,7 +93,7 @@ func settled(b *testing.B, h home.Home) {
 		if idle >= beating {
 			return
 		}
-		if err := d.Wait(ctx, seq); err != nil {
+		if err := rep.Wait(ctx, seq); err != nil {
 			b.Fatal(context.Cause(ctx))
 		}
 	}

@@ -14,8 +14,8 @@ import (
 
 	_ "github.com/mattn/go-sqlite3" // SQLite itself, as the baseline of durable claims
 
-	"cadre/internal/desk"
-	"cadre/internal/home"
+	"cadre/internal/layout"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -51,19 +51,19 @@ func ready() {
 
 func claimFromCadre(root, name string) error {
 	ctx := context.Background()
-	j, _, err := home.Home{Root: root}.Open("claims", nil)
+	j, _, err := layout.Home{Root: root}.Open("claims", nil)
 	if err != nil {
 		return err
 	}
-	d, err := desk.Open(ctx, j, desk.Options{})
+	rep, err := replica.Open(ctx, j, replica.Options{})
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer rep.Close()
 	ready()
 	won := 0
 	for {
-		_, err := d.Do(ctx, team.Command{Actor: name, Body: &team.ClaimTask{}})
+		_, err := rep.Do(ctx, team.Command{Actor: name, Body: &team.ClaimTask{}})
 		if team.CodeOf(err) == team.Nothing {
 			fmt.Println(won)
 			return nil
@@ -171,7 +171,7 @@ func BenchmarkClaims(b *testing.B) {
 	var all, base []time.Duration
 	for range max(b.N, 5) {
 		dir := b.TempDir()
-		h := home.Home{Root: dir}
+		h := layout.Home{Root: dir}
 		if err := Build(h, "claims", toClaim, 0); err != nil {
 			b.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/home"
+	"cadre/internal/layout"
 )
 
 // reading is a program that reads the files that it is given, and does nothing with them.
@@ -66,7 +66,7 @@ func programs(b *testing.B) (cadre, nothing string) {
 // at most 12 for status.
 func BenchmarkCommand(b *testing.B) {
 	cadre, nothing := programs(b)
-	h := home.Home{Root: b.TempDir(), Claude: b.TempDir()}
+	h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
 	if err := Build(h, "big", 10_000, 100_000); err != nil {
 		b.Fatal(err)
 	}

@@ -7,20 +7,20 @@ package bench
 import (
 	"fmt"
 
-	"cadre/internal/desk"
-	"cadre/internal/home"
+	"cadre/internal/layout"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
 // Build makes a team with that many tasks and at least that many records: after the tasks, messages that are sent and read.
-func Build(h home.Home, name string, tasks, records int) error {
+func Build(h layout.Home, name string, tasks, records int) error {
 	var commands []team.Command
 	id := 0
 	add := func(actor string, body team.Body) {
 		id++
-		commands = append(commands, team.Command{ID: fmt.Sprintf("%s-%026d", name, id), Actor: actor, At: desk.Now(), Body: body})
+		commands = append(commands, team.Command{ID: fmt.Sprintf("%s-%026d", name, id), Actor: actor, At: replica.Now(), Body: body})
 	}
-	add(team.User, &team.CreateTeam{TeamID: name + "-" + desk.NewID(), Name: name, Dir: "/"})
+	add(team.User, &team.CreateTeam{TeamID: name + "-" + replica.NewID(), Name: name, Dir: "/"})
 	for i := range 32 {
 		add(team.User, &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.External})
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/desk"
-	"cadre/internal/home"
+	"cadre/internal/layout"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -19,10 +19,10 @@ import (
 func BenchmarkIdleHost(b *testing.B) {
 	cadre, _ := programs(b)
 	used := func(stand time.Duration) time.Duration {
-		h := home.Home{Root: b.TempDir(), Claude: b.TempDir()}
-		commands := []team.Command{{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: &team.CreateTeam{TeamID: desk.NewID(), Name: "idle", Dir: "/"}}}
+		h := layout.Home{Root: b.TempDir(), Claude: b.TempDir()}
+		commands := []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: &team.CreateTeam{TeamID: replica.NewID(), Name: "idle", Dir: "/"}}}
 		for i := range 100 {
-			commands = append(commands, team.Command{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.Shell}})
+			commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: &team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.Shell}})
 		}
 		if err := h.Create("idle", commands); err != nil {
 			b.Fatal(err)

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/desk"
-	"cadre/internal/home"
 	"cadre/internal/journal"
+	"cadre/internal/layout"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -46,48 +46,48 @@ func BenchmarkOpen(b *testing.B) {
 }
 
 // built makes a team with a snapshot some way before its end, as a team in use has one.
-func built(b *testing.B, records int) home.Home {
-	h := home.Home{Root: b.TempDir()}
+func built(b *testing.B, records int) layout.Home {
+	h := layout.Home{Root: b.TempDir()}
 	if err := Build(h, "open", 10_000, records); err != nil {
 		b.Fatal(err)
 	}
-	d := open(b, h)
-	defer d.Close()
-	if _, err := d.Do(context.Background(), team.Command{Actor: "m1", Body: &team.SendMessage{To: "m2", Body: "the first write saves the snapshot"}}); err != nil {
+	rep := open(b, h)
+	defer rep.Close()
+	if _, err := rep.Do(context.Background(), team.Command{Actor: "m1", Body: &team.SendMessage{To: "m2", Body: "the first write saves the snapshot"}}); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(h.Root, "teams", "open", "state.json")); err != nil {
 		b.Fatal(err)
 	}
 	for range 300 {
-		if _, err := d.Do(context.Background(), team.Command{Actor: "m1", Body: &team.SendMessage{To: "m2", Body: "and this is the tail behind it"}}); err != nil {
+		if _, err := rep.Do(context.Background(), team.Command{Actor: "m1", Body: &team.SendMessage{To: "m2", Body: "and this is the tail behind it"}}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	return h
 }
 
-func open(b *testing.B, h home.Home) *desk.Desk {
+func open(b *testing.B, h layout.Home) *replica.Replica {
 	var j journal.Journal
 	j, _, err := h.Open("open", nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	d, err := desk.Open(context.Background(), j, desk.Options{})
+	rep, err := replica.Open(context.Background(), j, replica.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	return d
+	return rep
 }
 
 // heap is what an open team keeps in memory, in bytes.
-func heap(b *testing.B, h home.Home) float64 {
+func heap(b *testing.B, h layout.Home) float64 {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	d := open(b, h)
+	rep := open(b, h)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	d.Close()
+	rep.Close()
 	return float64(after.HeapAlloc - before.HeapAlloc)
 }

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/desk"
-	"cadre/internal/heartbeat"
-	"cadre/internal/home"
-	"cadre/internal/leader"
-	"cadre/internal/proc"
+	"cadre/internal/layout"
+	"cadre/internal/liveness/heartbeat"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -30,13 +30,13 @@ const (
 
 // dormant makes a team of 100 shell members on a host, with 10,000 tasks, of which half are done and each member holds one, and 1,000,000 records. What is open is for
 // a role that nobody has, so that no session does anything.
-func dormant(h home.Home) error {
+func dormant(h layout.Home) error {
 	var commands []team.Command
 	add := func(actor string, lease int64, body team.Body) {
-		commands = append(commands, team.Command{ID: fmt.Sprintf("%s-%026d", resumed, len(commands)), Actor: actor, Lease: lease, At: desk.Now(), Body: body})
+		commands = append(commands, team.Command{ID: fmt.Sprintf("%s-%026d", resumed, len(commands)), Actor: actor, Lease: lease, At: replica.Now(), Body: body})
 	}
 	name := func(i int) string { return fmt.Sprintf("m%d", i%crew) }
-	add(team.User, 0, &team.CreateTeam{TeamID: resumed + "-" + desk.NewID(), Name: resumed, Dir: h.Root})
+	add(team.User, 0, &team.CreateTeam{TeamID: resumed + "-" + replica.NewID(), Name: resumed, Dir: h.Root})
 	for i := range crew {
 		add(team.User, 0, &team.SpawnMember{Name: name(i), Agent: team.Shell})
 		add(team.Host(firstHost), 0, &team.AttachMember{Member: name(i)})
@@ -67,7 +67,7 @@ func dormant(h home.Home) error {
 // wreck is a team whose lead died a moment ago.
 type wreck struct {
 	b     *testing.B
-	h     home.Home
+	h     layout.Home
 	dir   string
 	cadre string
 	env   []string
@@ -75,7 +75,7 @@ type wreck struct {
 }
 
 func newWreck(b *testing.B) *wreck {
-	w := &wreck{b: b, h: home.Home{Root: b.TempDir(), Claude: b.TempDir()}}
+	w := &wreck{b: b, h: layout.Home{Root: b.TempDir(), Claude: b.TempDir()}}
 	w.cadre, _ = programs(b)
 	if err := dormant(w.h); err != nil {
 		b.Fatal(err)
@@ -111,15 +111,15 @@ func (w *wreck) read() time.Duration {
 
 // readTeam opens the team as every command does.
 func readTeam(root string) error {
-	j, _, err := home.Home{Root: root}.Open(resumed, nil)
+	j, _, err := layout.Home{Root: root}.Open(resumed, nil)
 	if err != nil {
 		return err
 	}
-	d, err := desk.Open(context.Background(), j, desk.Options{})
+	rep, err := replica.Open(context.Background(), j, replica.Options{})
 	if err != nil {
 		return err
 	}
-	return d.Close()
+	return rep.Close()
 }
 
 // loseLead lets a session lead, and die. Of every member there is a sign of life.
@@ -130,13 +130,13 @@ func (w *wreck) loseLead(host string) {
 	if err != nil {
 		w.b.Fatal(err)
 	}
-	d, err := desk.Open(ctx, j, desk.Options{})
+	rep, err := replica.Open(ctx, j, replica.Options{})
 	if err != nil {
 		w.b.Fatal(err)
 	}
-	defer d.Close()
+	defer rep.Close()
 	w.leads++
-	lead, err := leader.Take(ctx, leader.Options{Desk: d, Dir: w.dir, Session: fmt.Sprintf("mcp-%d", w.leads), Beats: true})
+	lead, err := leader.Take(ctx, leader.Options{Replica: rep, Dir: w.dir, Session: fmt.Sprintf("mcp-%d", w.leads), Beats: true})
 	if err != nil {
 		w.b.Fatal(err)
 	}

@@ -11,20 +11,20 @@ import (
 	"strings"
 	"testing"
 
-	"cadre/internal/claudefs/native/nativetest"
-	"cadre/internal/foldertest"
+	"cadre/internal/claude/teamfiles/teamfilestest"
+	"cadre/internal/testkit/treetest"
 )
 
 // plays is a recording of the files of a real team, played into Claude Code's folder.
 type plays struct {
 	*world
 	name    string
-	changes []nativetest.Change
+	changes []teamfilestest.Change
 }
 
 func (w *world) plays(version string) *plays {
 	w.t.Helper()
-	p := &plays{world: w, changes: nativetest.Recording(w.t, version)}
+	p := &plays{world: w, changes: teamfilestest.Recording(w.t, version)}
 	for _, c := range p.changes {
 		p.name = cmp.Or(p.name, c.Roster())
 	}
@@ -53,7 +53,7 @@ func (p *plays) until(text string) {
 // and that the team is over.
 func TestAdoptedTeamGoesOnAfterKill(t *testing.T) {
 	t.Parallel()
-	for _, version := range nativetest.Versions {
+	for _, version := range teamfilestest.Versions {
 		t.Run(version, func(t *testing.T) {
 			w := newWorld(t)
 			p := w.plays(version)
@@ -141,7 +141,7 @@ func TestAdoptedTeamIsNeverWritten(t *testing.T) {
 	p := w.plays("2.1.329")
 	p.until("Hello alice from lead")
 	claude := filepath.Join(w.root, "claude")
-	unchanged := foldertest.Keep(t, claude)
+	unchanged := treetest.Keep(t, claude)
 	o := w.start("observe", "--claude-team", p.name)
 	o.awaits("team-lead → alice: Hello alice from lead")
 	w.must("observe", "--claude-team", p.name, "--state") // one more look, while somebody keeps it

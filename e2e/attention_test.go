@@ -84,11 +84,11 @@ func TestAttentionIsOneList(t *testing.T) {
 	w.must("task", "add", "demo", "fails", "--run", "false", "--owner", "bob")
 	w.must("task", "add", "demo", "for a thinker", "--role", "thinker")
 	w.must("task", "add", "demo", "for you", "--owner", "lead")
-	d := w.desk("demo")
-	if _, err := d.Do(t.Context(), team.Command{Actor: "ann", Body: &team.SubmitPlan{Plan: "1. look"}}); err != nil {
+	rep := w.replica("demo")
+	if _, err := rep.Do(t.Context(), team.Command{Actor: "ann", Body: &team.SubmitPlan{Plan: "1. look"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Do(t.Context(), team.Command{Actor: "ann", Body: &team.RequestPermission{Tool: "Read", Input: `{"file_path":"x"}`, Deadline: team.Time(time.Now().Add(time.Hour).UnixMilli())}}); err != nil {
+	if _, err := rep.Do(t.Context(), team.Command{Actor: "ann", Body: &team.RequestPermission{Tool: "Read", Input: `{"file_path":"x"}`, Deadline: team.Time(time.Now().Add(time.Hour).UnixMilli())}}); err != nil {
 		t.Fatal(err)
 	}
 	w.until("the task failed", func(s *team.State) bool { task, _ := s.Task("1"); return task.GivenUp() })
@@ -263,10 +263,10 @@ func TestFirstAnswerWins(t *testing.T) {
 	w := newWorld(t)
 	w.must("create", "demo")
 	w.must("spawn", "demo", "ann", "--agent", "external", "--plan-approval")
-	d := w.desk("demo")
+	rep := w.replica("demo")
 	do := func(body team.Body) {
 		t.Helper()
-		if _, err := d.Do(t.Context(), team.Command{Actor: "ann", Body: body}); err != nil {
+		if _, err := rep.Do(t.Context(), team.Command{Actor: "ann", Body: body}); err != nil {
 			t.Fatal(err)
 		}
 	}

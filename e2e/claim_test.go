@@ -14,8 +14,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"cadre/internal/desk"
-	"cadre/internal/home"
+	"cadre/internal/layout"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -35,16 +35,16 @@ func claimAll(args []string) error {
 	member, tasks := args[1], args[2]
 	number, _ := strconv.Atoi(strings.TrimPrefix(member, "m"))
 	n, _ := strconv.Atoi(tasks)
-	d, err := openDesk(args[0])
+	rep, err := openDesk(args[0])
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer rep.Close()
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
 	claim := func(task string) (won bool, err error) {
 		a := attempt{Task: task, Member: number, Call: time.Now().UnixNano()}
-		r, err := d.Do(context.Background(), team.Command{Actor: member, Body: &team.ClaimTask{Task: task}})
+		r, err := rep.Do(context.Background(), team.Command{Actor: member, Body: &team.ClaimTask{Task: task}})
 		a.At = time.Now().UnixNano()
 		switch code := team.CodeOf(err); {
 		case err == nil:
@@ -69,12 +69,12 @@ func claimAll(args []string) error {
 	}
 }
 
-func openDesk(root string) (*desk.Desk, error) {
-	j, _, err := home.Home{Root: root}.Open("demo", nil)
+func openDesk(root string) (*replica.Replica, error) {
+	j, _, err := layout.Home{Root: root}.Open("demo", nil)
 	if err != nil {
 		return nil, err
 	}
-	return desk.Open(context.Background(), j, desk.Options{})
+	return replica.Open(context.Background(), j, replica.Options{})
 }
 
 // Of any number of processes that claim a task one wins, as if they had asked one after the other.
@@ -132,19 +132,19 @@ var claims = porcupine.Model{
 // create makes the team demo with members m0, m1, … that have no session, and tasks.
 func (w *world) create(members, tasks int) {
 	w.t.Helper()
-	now := desk.Now()
+	now := replica.Now()
 	var commands []team.Command
 	add := func(body team.Body) {
-		commands = append(commands, team.Command{ID: desk.NewID(), Actor: team.User, At: now, Body: body})
+		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: now, Body: body})
 	}
-	add(&team.CreateTeam{TeamID: "demo-" + strings.ToLower(desk.NewID()), Name: "demo", Dir: w.dir})
+	add(&team.CreateTeam{TeamID: "demo-" + strings.ToLower(replica.NewID()), Name: "demo", Dir: w.dir})
 	for i := range members {
 		add(&team.SpawnMember{Name: fmt.Sprintf("m%d", i), Agent: team.External})
 	}
 	for i := range tasks {
 		add(&team.CreateTask{Subject: fmt.Sprintf("task number %d", i+1)})
 	}
-	if err := (home.Home{Root: w.home}).Create("demo", commands); err != nil {
+	if err := (layout.Home{Root: w.home}).Create("demo", commands); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -190,14 +190,14 @@ func collect[T any](t *testing.T, outputs []string) (all []T) {
 
 // sendAll is one of many processes that send numbered messages to one member.
 func sendAll(args []string) error {
-	d, err := openDesk(args[0])
+	rep, err := openDesk(args[0])
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer rep.Close()
 	n, _ := strconv.Atoi(args[2])
 	for i := range n {
-		if _, err := d.Do(context.Background(), team.Command{Actor: args[1], Body: &team.SendMessage{To: "lead", Body: strconv.Itoa(i)}}); err != nil {
+		if _, err := rep.Do(context.Background(), team.Command{Actor: args[1], Body: &team.SendMessage{To: "lead", Body: strconv.Itoa(i)}}); err != nil {
 			return err
 		}
 	}
@@ -219,20 +219,20 @@ func TestManyProcessesSendToOneInbox(t *testing.T) {
 	}()
 
 	var got []team.Message
-	d := w.desk("demo")
+	rep := w.replica("demo")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for len(got) < processes*each {
-		mail, seq := receive(t, d, "lead")
+		mail, seq := receive(t, rep, "lead")
 		if got = append(got, mail...); len(mail) > 0 {
 			continue // more may have come with the command that took these
 		}
-		if err := d.Wait(ctx, seq); err != nil {
+		if err := rep.Wait(ctx, seq); err != nil {
 			t.Fatalf("after %d messages: %v", len(got), err)
 		}
 	}
 	<-sent
-	if late, _ := receive(t, d, "lead"); len(late) > 0 {
+	if late, _ := receive(t, rep, "lead"); len(late) > 0 {
 		t.Errorf("%d messages more than were sent", len(late))
 	}
 	next := map[string]int{}
@@ -247,10 +247,10 @@ func TestManyProcessesSendToOneInbox(t *testing.T) {
 	}
 }
 
-// receive takes the member's mail as a program that uses the desk does, and returns the seq at which it looked.
-func receive(t *testing.T, d *desk.Desk, member string) (mail []team.Message, seq int64) {
+// receive takes the member's mail as a program that uses the replica does, and returns the seq at which it looked.
+func receive(t *testing.T, rep *replica.Replica, member string) (mail []team.Message, seq int64) {
 	t.Helper()
-	d.View(func(s *team.State) { mail, seq = s.Inbox(member), s.Seq() })
+	rep.View(func(s *team.State) { mail, seq = s.Inbox(member), s.Seq() })
 	if len(mail) == 0 {
 		return nil, seq
 	}
@@ -258,7 +258,7 @@ func receive(t *testing.T, d *desk.Desk, member string) (mail []team.Message, se
 	for i, m := range mail {
 		seqs[i] = m.Seq
 	}
-	if _, err := d.Do(t.Context(), team.Command{Actor: member, Body: &team.ReceiveMessages{Seqs: seqs}}); err != nil {
+	if _, err := rep.Do(t.Context(), team.Command{Actor: member, Body: &team.ReceiveMessages{Seqs: seqs}}); err != nil {
 		t.Fatal(err)
 	}
 	return mail, seq

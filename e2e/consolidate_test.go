@@ -31,13 +31,13 @@ func gated(t *testing.T, checks ...string) *world {
 	w.must("spawn", "demo", "bob", "--agent", "shell")
 	w.must("task", "add", "demo", "Hers", "--owner", "ann", "--run", "echo hers > hers.txt")
 	w.must("task", "add", "demo", "His", "--owner", "bob", "--run", "echo his > his.txt; echo more >> docs/guide.md")
-	d := w.desk("demo")
+	rep := w.replica("demo")
 	eventually(t, "everybody is idle", func() bool {
 		idle := false
-		if err := d.Refresh(t.Context()); err != nil {
+		if err := rep.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		d.View(func(s *team.State) {
+		rep.View(func(s *team.State) {
 			idle = s.Count(team.Completed) == 2
 			for _, m := range s.Members() {
 				idle = idle && (m.Agent == team.External || m.Status == team.Idle || m.Status == team.Spawning && m.Host == "")

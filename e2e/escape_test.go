@@ -229,9 +229,9 @@ func TestNoCheckGivesPowerAway(t *testing.T) {
 	w.must("create", "other")
 	w.must("spawn", "other", "z", "--agent", "external", "--plan-approval")
 	w.must("task", "add", "other", "look")
-	d := w.desk("other")
+	rep := w.replica("other")
 	for _, body := range []team.Body{&team.SubmitPlan{Plan: "1. look"}, &team.RequestPermission{Tool: "Bash", Input: "{}", Deadline: team.Time(time.Now().Add(time.Hour).UnixMilli())}} {
-		if _, err := d.Do(t.Context(), team.Command{Actor: "z", Body: body}); err != nil {
+		if _, err := rep.Do(t.Context(), team.Command{Actor: "z", Body: body}); err != nil {
 			t.Fatal(err)
 		}
 	}

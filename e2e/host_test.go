@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/desk"
-	"cadre/internal/home"
+	"cadre/internal/layout"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -31,32 +31,32 @@ func (w *world) shellTeamAt(clock time.Time, members int, tasks ...team.CreateTa
 		tasks[i].Subject = fmt.Sprintf("task number %d", i+1)
 		commands = append(commands, command(clock, &tasks[i]))
 	}
-	if err := (home.Home{Root: w.home}).Create("demo", commands); err != nil {
+	if err := (layout.Home{Root: w.home}).Create("demo", commands); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 // command is one of the user's.
 func command(clock time.Time, body team.Body) team.Command {
-	return team.Command{ID: desk.NewID(), Actor: team.User, At: team.Time(clock.UnixMilli()), Body: body}
+	return team.Command{ID: replica.NewID(), Actor: team.User, At: team.Time(clock.UnixMilli()), Body: body}
 }
 
 // founding is how a team begins.
 func founding(clock time.Time, body *team.CreateTeam) []team.Command {
-	body.TeamID = body.Name + "-" + strings.ToLower(desk.NewID())
+	body.TeamID = body.Name + "-" + strings.ToLower(replica.NewID())
 	return []team.Command{command(clock, body)}
 }
 
-// until polls the team until the condition holds, and returns the desk it looked through.
+// until polls the team until the condition holds, and returns the replica it looked through.
 func (w *world) until(what string, holds func(*team.State) bool) {
 	w.t.Helper()
-	d := w.desk("demo")
-	defer d.Close()
+	rep := w.replica("demo")
+	defer rep.Close()
 	eventually(w.t, what, func() (ok bool) {
-		if err := d.Refresh(w.t.Context()); err != nil {
+		if err := rep.Refresh(w.t.Context()); err != nil {
 			w.t.Fatal(err)
 		}
-		d.View(func(s *team.State) { ok = holds(s) })
+		rep.View(func(s *team.State) { ok = holds(s) })
 		return ok
 	})
 }
@@ -68,9 +68,9 @@ func (w *world) untilCompleted(n int) {
 
 func (w *world) task(id string) (t team.Task) {
 	w.t.Helper()
-	d := w.desk("demo")
-	defer d.Close()
-	d.View(func(s *team.State) { t, _ = s.Task(id) })
+	rep := w.replica("demo")
+	defer rep.Close()
+	rep.View(func(s *team.State) { t, _ = s.Task(id) })
 	return t
 }
 

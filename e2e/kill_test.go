@@ -118,16 +118,16 @@ func times(all []string, one string) (n int) {
 func (w *world) awaitState(p *process, name string, holds func(*team.State) bool) (seq int64) {
 	w.t.Helper()
 	eventually(w.t, "the team exists", func() bool { return has(w.home, "teams", name) || p.over() })
-	d := w.desk(name)
-	defer d.Close()
+	rep := w.replica(name)
+	defer rep.Close()
 	eventually(w.t, "the run is far enough to be killed", func() (enough bool) {
-		if err := d.Refresh(w.t.Context()); err != nil {
+		if err := rep.Refresh(w.t.Context()); err != nil {
 			w.t.Fatal(err)
 		}
-		d.View(func(s *team.State) { enough = holds(s) })
+		rep.View(func(s *team.State) { enough = holds(s) })
 		return enough || p.over()
 	})
-	return d.Seq()
+	return rep.Seq()
 }
 
 func (p *process) over() bool {
@@ -251,8 +251,8 @@ func TestKilledCommands(t *testing.T) {
 		t.Errorf("only %d commands were killed", killed)
 	}
 	found := map[string]int{}
-	d := w.desk("demo")
-	d.View(func(s *team.State) {
+	rep := w.replica("demo")
+	rep.View(func(s *team.State) {
 		for task := range s.Tasks() {
 			found[task.Subject]++
 			if task.Owner != "" {

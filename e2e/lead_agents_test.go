@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"cadre/internal/agent/agenttest"
-	"cadre/internal/wake"
+	"cadre/internal/agent/wake"
 )
 
 // A lead that an agent's own session is, through cadre mcp, is briefed, hears of what its teammates completed behind the result of a tool, and waits for that in

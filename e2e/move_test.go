@@ -245,13 +245,13 @@ func TestGoneWorktree(t *testing.T) {
 			// A host that meets it refuses the member, in the same words.
 			w.must("task", "add", "demo", "three", "--run", "pwd >>where", "--owner", "ann")
 			w.start("host", "demo")
-			d, why := w.desk("demo"), ""
+			rep, why := w.replica("demo"), ""
 			eventually(t, "ann has failed", func() bool {
-				if err := d.Refresh(t.Context()); err != nil {
+				if err := rep.Refresh(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				var m team.Member
-				d.View(func(s *team.State) { m, _ = s.Member("ann") })
+				rep.View(func(s *team.State) { m, _ = s.Member("ann") })
 				why = m.Summary
 				return m.Status == team.Failed
 			})

@@ -17,8 +17,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"cadre/internal/feed"
-	"cadre/internal/home"
+	"cadre/internal/layout"
+	"cadre/internal/observe/source"
 )
 
 func recording(t *testing.T, name string) [][]byte {
@@ -174,7 +174,7 @@ func TestOneObserver(t *testing.T) {
 	if code := p.wait(); code != 0 {
 		t.Errorf("interrupted it ends with %d:\n%s", code, p.said())
 	}
-	if feed.Observes(home.Home{Root: w.home}.Observation("fx")) {
+	if source.Observes(layout.Home{Root: w.home}.Observation("fx")) {
 		t.Error("it has ended and still holds what it kept")
 	}
 	w.must("cleanup", "fx")

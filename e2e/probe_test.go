@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/foldertest"
-	"cadre/internal/heartbeat"
+	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/team"
+	"cadre/internal/testkit/treetest"
 )
 
 // untouched runs something, after which nothing in the user's folders may be different.
 func (w *world) untouched(what string, do func()) {
 	w.t.Helper()
-	unchanged := foldertest.Keep(w.t, w.root)
+	unchanged := treetest.Keep(w.t, w.root)
 	do()
 	unchanged(what)
 }

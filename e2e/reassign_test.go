@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"cadre/internal/consolidate"
-	"cadre/internal/home"
+	"cadre/internal/layout"
 	"cadre/internal/team"
 )
 
@@ -29,7 +29,7 @@ func TestReassignBringsTheWork(t *testing.T) {
 				&team.CreateTask{Subject: "half", Owner: "ann", Run: "echo half of it >half && mv half half.txt; sleep " + mark}} {
 				commands = append(commands, command(now, body))
 			}
-			if err := (home.Home{Root: w.home}).Create("demo", commands); err != nil {
+			if err := (layout.Home{Root: w.home}).Create("demo", commands); err != nil {
 				t.Fatal(err)
 			}
 			host := w.start("host", "demo")

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"cadre/internal/agent/agenttest"
-	"cadre/internal/coord"
+	"cadre/internal/host"
 	"cadre/internal/team"
 )
 
@@ -27,7 +27,7 @@ func (s *studio) goesDown() {
 	}
 	eventually(s.t, "no killed host has its lock", func() bool {
 		teams, _ := filepath.Glob(filepath.Join(s.home, "teams", "*", "hosts"))
-		return !slices.ContainsFunc(teams, coord.Hosted)
+		return !slices.ContainsFunc(teams, host.Hosted)
 	})
 }
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/heartbeat"
-	"cadre/internal/leader"
+	"cadre/internal/liveness/heartbeat"
+	"cadre/internal/liveness/leader"
 	"cadre/internal/team"
 )
 
@@ -311,7 +311,7 @@ func TestTakeOver(t *testing.T) {
 			t.Errorf("exit status %d, and %s lives:\n%s%s", r.code, first, r.out, r.err)
 		}
 		order(t, r.out+r.err, "! session "+first+" led it and is gone; another process is taking the lead", "Another process is taking the lead of team demo; to follow it")
-		if err := leader.Attach(t.Context(), leader.Options{Desk: w.desk("demo"), Dir: w.teamDir()}); err != nil {
+		if err := leader.Attach(t.Context(), leader.Options{Replica: w.replica("demo"), Dir: w.teamDir()}); err != nil {
 			t.Fatal(err)
 		}
 		if r := w.cadre("resume", "demo"); r.code != 1 || !strings.Contains(r.err, "You lead team demo, by another command") {

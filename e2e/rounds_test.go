@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/coord"
-	"cadre/internal/home"
+	"cadre/internal/host"
+	"cadre/internal/layout"
 	"cadre/internal/team"
 )
 
@@ -187,7 +187,7 @@ func (r *round) begin() {
 		tasks[i].Subject = fmt.Sprintf("task number %d", i+1)
 		commands = append(commands, command(time.Now(), &tasks[i]))
 	}
-	if err := (home.Home{Root: r.home}).Create("demo", commands); err != nil {
+	if err := (layout.Home{Root: r.home}).Create("demo", commands); err != nil {
 		r.t.Fatal(err)
 	}
 	r.lead = r.mcp("mcp", "--team", "demo")
@@ -331,7 +331,7 @@ func (r *round) resume() {
 				return
 			}
 			// A child that was just being started may have had the lock of the dead for some milliseconds. A host that lives for longer is that of the first resume.
-			if r.again && r.byHand && time.Since(began) > 500*time.Millisecond && coord.Hosted(filepath.Join(r.teamDir(), "hosts")) {
+			if r.again && r.byHand && time.Since(began) > 500*time.Millisecond && host.Hosted(filepath.Join(r.teamDir(), "hosts")) {
 				return
 			}
 			if time.Since(began) > 5*time.Second {
@@ -382,9 +382,9 @@ func (r *round) finish() {
 	} else if !r.main[0].over() {
 		r.main[0].wait()
 	}
-	d := r.desk("demo")
+	rep := r.replica("demo")
 	sent, given, completed := map[int64]team.Message{}, map[int64]int{}, map[string]int{}
-	for record, err := range d.Read(r.t.Context(), 0) {
+	for record, err := range rep.Read(r.t.Context(), 0) {
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/proc"
-	"cadre/internal/wake"
+	"cadre/internal/agent/wake"
+	"cadre/internal/sys/proc"
 )
 
 // A session is woken once for each message: one that does not look at it is not woken at the end of each turn. What waits finds the team by the session beside it,

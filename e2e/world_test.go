@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/desk"
-	"cadre/internal/home"
+	"cadre/internal/layout"
+	"cadre/internal/replica"
 )
 
 // patience bounds every wait for something that should happen soon, on a machine that may be busy with other tests.
@@ -206,19 +206,19 @@ func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
 	}
 }
 
-// desk opens a team in this process, to look at it without starting one for each look.
-func (w *world) desk(name string) *desk.Desk {
+// replica opens a team in this process, to look at it without starting one for each look.
+func (w *world) replica(name string) *replica.Replica {
 	w.t.Helper()
-	j, _, err := home.Home{Root: w.home}.Open(name, nil)
+	j, _, err := layout.Home{Root: w.home}.Open(name, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	d, err := desk.Open(w.t.Context(), j, desk.Options{})
+	rep, err := replica.Open(w.t.Context(), j, replica.Options{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { d.Close() })
-	return d
+	w.t.Cleanup(func() { rep.Close() })
+	return rep
 }
 
 // write puts a file into the directory where commands are called and returns its path.

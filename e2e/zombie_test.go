@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"cadre/internal/agent/agenttest"
-	"cadre/internal/heartbeat"
+	"cadre/internal/liveness/heartbeat"
 	"cadre/internal/team"
 )
 

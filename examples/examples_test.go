@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/teamfile"
+	"cadre/internal/run/teamfile"
 )
 
 var update = flag.Bool("update", false, "write the expected results of testdata")

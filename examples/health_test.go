@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"cadre/internal/report"
-	"cadre/internal/teamfile"
+	"cadre/internal/render/report"
+	"cadre/internal/run/teamfile"
 )
 
 // fake joins the parts of something that must look like a secret in a repository of the test, but not in this one.

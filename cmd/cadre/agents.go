@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"cadre/internal/agent/drivers"
-	"cadre/internal/agentdef"
+	"cadre/internal/agent/roles"
 )
 
 // agents are those that this program runs, with itself as their helper.
@@ -40,6 +40,6 @@ func firstInstalled(ctx context.Context) (string, error) {
 }
 
 // role finds what a role means in a directory.
-func (a *app) role(dir, role string) (agentdef.Definition, bool, error) {
-	return agentdef.Find(a.home.Claude, dir, role)
+func (a *app) role(dir, role string) (roles.Definition, bool, error) {
+	return roles.Find(a.home.Claude, dir, role)
 }

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"cadre/internal/desk"
-	"cadre/internal/sanitize"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -41,7 +41,7 @@ type question struct {
 	yes     team.Body
 	no      team.Body
 	waits   func(s *team.State) bool // whether it is still one
-	desk    *desk.Desk
+	replica *replica.Replica
 }
 
 func newAsker(a *app, p *progress) *asker {
@@ -50,10 +50,10 @@ func newAsker(a *app, p *progress) *asker {
 }
 
 // saw looks for what the record asks of the user.
-func (q *asker) saw(ctx context.Context, r *team.Record, d *desk.Desk) {
-	t := d.Team()
+func (q *asker) saw(ctx context.Context, r *team.Record, rep *replica.Replica) {
+	t := rep.Team()
 	hosted := false
-	d.View(func(s *team.State) {
+	rep.View(func(s *team.State) {
 		lead, _ := s.Member(t.Lead)
 		hosted = lead.Agent != team.External
 	})
@@ -68,11 +68,11 @@ func (q *asker) saw(ctx context.Context, r *team.Record, d *desk.Desk) {
 		case *team.PermissionRequested:
 			p := e.Permission
 			asks := false
-			d.View(func(s *team.State) { asks = s.AsksUser(p.Member) })
+			rep.View(func(s *team.State) { asks = s.AsksUser(p.Member) })
 			if answered[p.Request] || !asks {
 				continue
 			}
-			q.put(ctx, question{desk: d, request: p.Request, text: fmt.Sprintf("%s asks to use %s: %s", p.Member, p.Tool, shortened(p.Input, t.Name)),
+			q.put(ctx, question{replica: rep, request: p.Request, text: fmt.Sprintf("%s asks to use %s: %s", p.Member, p.Tool, shortened(p.Input, t.Name)),
 				yes: &team.AnswerPermission{Request: p.Request, Allow: true}, no: &team.AnswerPermission{Request: p.Request, Reason: "the user said no"},
 				waits: func(s *team.State) bool {
 					for _, open := range s.Permissions() {
@@ -86,7 +86,7 @@ func (q *asker) saw(ctx context.Context, r *team.Record, d *desk.Desk) {
 			if hosted {
 				continue // the lead decides
 			}
-			q.put(ctx, question{desk: d, request: e.Request, text: e.Member + " plans:", plan: sanitize.Block(e.Plan),
+			q.put(ctx, question{replica: rep, request: e.Request, text: e.Member + " plans:", plan: sanitize.Block(e.Plan),
 				yes: &team.AnswerPlan{Request: e.Request, Approved: true}, no: &team.AnswerPlan{Request: e.Request, Feedback: "The user said no."},
 				waits: func(s *team.State) bool {
 					m, _ := s.Member(e.Member)
@@ -110,7 +110,7 @@ func shortened(input, name string) string {
 // settled says how a question ended that was answered elsewhere, or by nobody.
 func settled(one question) string {
 	var answer team.Answer
-	one.desk.View(func(s *team.State) { answer, _ = s.Answered(one.request) })
+	one.replica.View(func(s *team.State) { answer, _ = s.Answered(one.request) })
 	switch {
 	case answer.Outcome == "timed_out":
 		return "timed out"
@@ -173,8 +173,8 @@ func (q *asker) pose(ctx context.Context, one question) bool {
 		for {
 			var seq int64
 			var open bool
-			one.desk.View(func(s *team.State) { seq, open = s.Seq(), one.waits(s) })
-			if !open || one.desk.Wait(waiting, seq) != nil {
+			one.replica.View(func(s *team.State) { seq, open = s.Seq(), one.waits(s) })
+			if !open || one.replica.Wait(waiting, seq) != nil {
 				return
 			}
 		}
@@ -204,7 +204,7 @@ func (q *asker) pose(ctx context.Context, one question) bool {
 	if word := strings.ToLower(strings.TrimSpace(line.text)); word == "y" || word == "yes" {
 		body = one.yes
 	}
-	if _, err := one.desk.Do(ctx, team.Command{Actor: team.User, Body: body}); err != nil {
+	if _, err := one.replica.Do(ctx, team.Command{Actor: team.User, Body: body}); err != nil {
 		q.progress.note(err.Error())
 	}
 	return true

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/sanitize"
+	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
 
@@ -33,11 +33,11 @@ func (s *shared) String() string {
 // TestHostileQuestions: what a member wants to use, and its plan, are put before the person without a line that passes for another question.
 func TestHostileQuestions(t *testing.T) {
 	s := newStage(t)
-	d, _, err := (&app{home: s.home, err: standardError()}).open(t.Context(), "evil", false)
+	rep, _, err := (&app{home: s.home, err: standardError()}).open(t.Context(), "evil", false)
 	s.must(err)
-	defer d.Close()
+	defer rep.Close()
 	asked := 0
-	for r, err := range d.Read(t.Context(), 0) {
+	for r, err := range rep.Read(t.Context(), 0) {
 		s.must(err)
 		for _, e := range r.Events {
 			switch e.(type) {
@@ -56,7 +56,7 @@ func TestHostileQuestions(t *testing.T) {
 			q.terminal, q.in = true, input
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
-			q.saw(ctx, r, d)
+			q.saw(ctx, r, rep)
 			for deadline := time.Now().Add(patience); !strings.HasSuffix(shown.String(), " [y/N]\n"); <-time.After(time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatalf("it asks\n%s", shown.String())

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/coord"
-	"cadre/internal/proc"
+	"cadre/internal/host"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -49,7 +49,7 @@ func (a *app) terminalOf(d opened, m team.Member) (string, error) {
 		return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is a member with the agent %s, which has no terminal; only claude-tmux has one. To see what %s does: cadre log %s --follow",
 			m.Name, m.Agent, m.Name, d.name)}
 	}
-	socket := coord.Terminal(filepath.Join(d.dir, "hosts"), m.Name)
+	socket := host.Terminal(filepath.Join(d.dir, "hosts"), m.Name)
 	if socket == "" {
 		return "", &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the terminal of %s is not there, because its session does not run; see: cadre status %s", m.Name, d.name)}
 	}

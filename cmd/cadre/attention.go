@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/attention"
-	"cadre/internal/desk"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/inspect/attention"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -66,10 +66,10 @@ func writeItems(w *sanitize.Writer, name string, items []team.Item) error {
 		if i.WaitsFor != team.ForUser {
 			mark, more = "·", " ("+i.WaitsFor+" sees to it)"
 		}
-		if now := desk.Now(); i.Deadline > now {
-			more += fmt.Sprintf(" (%s left)", show.Span(time.Duration(i.Deadline-now)*time.Millisecond))
+		if now := replica.Now(); i.Deadline > now {
+			more += fmt.Sprintf(" (%s left)", render.Span(time.Duration(i.Deadline-now)*time.Millisecond))
 		} else if i.Since > 0 && i.Deadline == 0 {
-			more += " (" + show.Ago(now, i.Since) + ")"
+			more += " (" + render.Ago(now, i.Since) + ")"
 		}
 		if err := w.Printf("%s %s%s\n    %s\n", mark, i.Text, more, command(name, i)); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 
 	"cadre/internal/access"
 	"cadre/internal/agent"
-	"cadre/internal/desk"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -29,7 +29,7 @@ func (a *app) onTeam(needed int, c *cobra.Command, run func(c *cobra.Command, na
 
 // opened is a team that a command looks at.
 type opened struct {
-	*desk.Desk
+	*replica.Replica
 	name string // as it was called: the id of one that was put away
 	dir  string // its folder
 }
@@ -37,29 +37,29 @@ type opened struct {
 // looking is onTeam for a command that looks at the team and changes nothing.
 func (a *app) looking(needed int, c *cobra.Command, run func(c *cobra.Command, d opened, args []string) error) *cobra.Command {
 	return a.onTeam(needed, c, func(c *cobra.Command, name string, args []string) error {
-		d, dir, err := a.open(c.Context(), name, false)
+		rep, dir, err := a.open(c.Context(), name, false)
 		if err != nil {
 			return err
 		}
-		defer d.Close()
-		return run(c, opened{d, name, dir}, args)
+		defer rep.Close()
+		return run(c, opened{rep, name, dir}, args)
 	})
 }
 
 // act sends the command to the team as whoever calls; see is called with what became of it.
-func (a *app) act(c *cobra.Command, name string, body team.Body, see func(d *desk.Desk, r *team.Record) error) error {
+func (a *app) act(c *cobra.Command, name string, body team.Body, see func(rep *replica.Replica, r *team.Record) error) error {
 	ctx, cancel := context.WithTimeoutCause(c.Context(), lockWait, fmt.Errorf("team %s was busy for %s", name, lockWait))
 	defer cancel()
-	d, _, err := a.open(ctx, name, true)
+	rep, _, err := a.open(ctx, name, true)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	receipt, err := d.Do(ctx, team.Command{Actor: a.actor, Body: body})
+	defer rep.Close()
+	receipt, err := rep.Do(ctx, team.Command{Actor: a.actor, Body: body})
 	if err != nil {
 		return err
 	}
-	return see(d, receipt.Record)
+	return see(rep, receipt.Record)
 }
 
 // split separates TEAM, which may be left out, from the arguments of a command that needs that many.

@@ -14,9 +14,9 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
-	"cadre/internal/proc"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -84,7 +84,7 @@ func (a *app) doctorCommand() *cobra.Command {
 				healthy = healthy && (c.OK || !c.Needed)
 			}
 			err := a.print(checks, func(w *sanitize.Writer) error {
-				var t show.Table
+				var t render.Table
 				for _, c := range checks {
 					mark := "ok"
 					switch {

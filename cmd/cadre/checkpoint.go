@@ -11,14 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/checkpoint"
-	"cadre/internal/coord"
-	"cadre/internal/desk"
-	"cadre/internal/home"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/host"
 	"cadre/internal/journal"
-	"cadre/internal/proc"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/layout"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
 )
@@ -48,7 +48,7 @@ Hosts make checkpoints by themselves. A team whose folder was lost comes back fr
 		if err != nil {
 			return err
 		}
-		made, err := coord.Checkpoint(ctx, d.Desk, d.dir, paths...)
+		made, err := host.Checkpoint(ctx, d.Replica, d.dir, paths...)
 		if checkpoint.Lasting(err) {
 			return usage{err}
 		}
@@ -164,17 +164,17 @@ func (a *app) restore(ctx context.Context, name string, how restoring) (*checkpo
 	if a.json {
 		return found.Restored, nil
 	}
-	return found.Restored, said("team %s is restored from %s: %d records, made %s; it works in %s", name, found.Place, found.Seq, show.Ago(desk.Now(), found.At), found.Dir)(a.out.Writer)
+	return found.Restored, said("team %s is restored from %s: %d records, made %s; it works in %s", name, found.Place, found.Seq, render.Ago(replica.Now(), found.At), found.Dir)(a.out.Writer)
 }
 
 // isHere is the refusal to restore a team that is here. Where another machine has continued it, that is said.
 func (a *app) isHere(ctx context.Context, name, folder string) error {
-	d, _, err := a.open(ctx, name, false)
+	rep, _, err := a.open(ctx, name, false)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	if err := transfer.Here(ctx, d, folder, false); err != nil {
+	defer rep.Close()
+	if err := transfer.Here(ctx, rep, folder, false); err != nil {
 		return a.moving(err, name, "cadre resume "+name)
 	}
 	return &team.Error{Code: team.Taken, Text: fmt.Sprintf("team %s is there, in %s, and newer than any checkpoint. Resume it with: cadre resume %s", name, folder, name)}
@@ -196,13 +196,13 @@ func (a *app) setAside(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if coord.Hosted(filepath.Join(dir, "hosts")) {
+	if host.Hosted(filepath.Join(dir, "hosts")) {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("a host of the damaged team %s still runs; end its process, which %s names, and try again", name, filepath.Join(dir, "hosts", "*", proc.AliveFile))}
 	}
-	if err := coord.KeepWork(ctx, dir, "", a.note); err != nil {
+	if err := host.KeepWork(ctx, dir, "", a.note); err != nil {
 		return err
 	}
-	aside, err := a.home.SetAside(name, home.Damaged)
+	aside, err := a.home.SetAside(name, layout.Damaged)
 	if err == nil {
 		a.note("the damaged team is kept in " + aside)
 	}

@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/branches"
-	"cadre/internal/checkout"
-	"cadre/internal/checkpoint"
-	"cadre/internal/coord"
-	"cadre/internal/proc"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/consolidate/branches"
+	"cadre/internal/git/checkout"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/host"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -62,7 +62,7 @@ func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
 			return err
 		}
 	}
-	d, dir, err := a.open(ctx, name, true)
+	rep, dir, err := a.open(ctx, name, true)
 	if team.CodeOf(err) == team.NotFound { // as after a cleanup before this one
 		if err := a.home.Sweep(); err != nil {
 			return err
@@ -72,22 +72,22 @@ func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
 	if err != nil {
 		return err
 	}
-	t := d.Team()
+	t := rep.Team()
 	if !how.force {
 		if err := reachable(t); err != nil {
-			return errors.Join(err, d.Close())
+			return errors.Join(err, rep.Close())
 		}
 	}
-	_, err = d.Do(ctx, team.Command{Actor: a.actor, Body: &team.CleanUp{Force: how.force}})
+	_, err = rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.CleanUp{Force: how.force}})
 	var members []team.Member
-	d.View(func(s *team.State) { members = s.Members() })
-	if err := d.Close(); err != nil {
+	rep.View(func(s *team.State) { members = s.Members() })
+	if err := rep.Close(); err != nil {
 		a.note(err.Error())
 	}
 	if err != nil {
 		return err
 	}
-	if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), t.Dir, a.note); err != nil {
+	if err := host.Settle(ctx, filepath.Join(dir, "hosts"), t.Dir, a.note); err != nil {
 		return &team.Error{Code: team.NotReady, Text: "the team is ended, but a process of it is still there: " + err.Error() + "; run cadre cleanup again"}
 	}
 	if now, err := a.glance(ctx, name); err == nil && now.ID != t.ID {
@@ -97,7 +97,7 @@ func (a *app) cleanup(ctx context.Context, name string, how cleaning) error {
 	if err != nil {
 		return err
 	}
-	if err := coord.DropWork(ctx, t); err != nil {
+	if err := host.DropWork(ctx, t); err != nil {
 		a.note(err.Error())
 	}
 	if err := a.keepRemoved(t, left); err != nil {
@@ -259,7 +259,7 @@ func (a *app) cleaned(t team.Team, left []branches.Branch, what string) error {
 			unknown = unknown || b.Unknown != ""
 		}
 		w.Printf("its branches in %s:\n", t.Dir)
-		var table show.Table
+		var table render.Table
 		for _, b := range left {
 			table.Row("", b.Name, b.String())
 		}
@@ -293,7 +293,7 @@ func losing(t team.Team, left []branches.Branch) error {
 		}
 		for _, c := range b.Lost {
 			if !seen[c.Commit] {
-				commits = append(commits, fmt.Sprintf("%.12s %q", c.Commit, show.Cut(c.Subject, 60)))
+				commits = append(commits, fmt.Sprintf("%.12s %q", c.Commit, render.Cut(c.Subject, 60)))
 			}
 			seen[c.Commit] = true
 		}

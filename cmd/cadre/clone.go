@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"cadre/internal/checkpoint"
-	"cadre/internal/desk"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -41,20 +41,20 @@ func (a *app) listGit(ctx context.Context) error {
 		if len(all) == 0 {
 			return w.Printf("%s has no checkpoints of teams.\n", here)
 		}
-		var t show.Table
+		var t render.Table
 		t.Row("TEAM", "STATUS", "TASKS DONE", "LAST CHANGE", "BRANCH", "")
-		now, missing := desk.Now(), ""
+		now, missing := replica.Now(), ""
 		for _, one := range all {
 			switch {
 			case one.Why != "":
 				t.Row(one.Name, "", "", "", one.Branch, "cannot be read: "+one.Why)
 				continue
 			case one.Here:
-				t.Row(one.Name, string(one.Status), one.done(), show.Ago(now, one.UpdatedAt), one.Branch, "here")
+				t.Row(one.Name, string(one.Status), one.done(), render.Ago(now, one.UpdatedAt), one.Branch, "here")
 				continue
 			}
 			missing = one.Name
-			t.Row(one.Name, string(one.Status), one.done(), show.Ago(now, one.UpdatedAt), one.Branch, "")
+			t.Row(one.Name, string(one.Status), one.done(), render.Ago(now, one.UpdatedAt), one.Branch, "")
 		}
 		if err := t.Write(w); err != nil || missing == "" {
 			return err

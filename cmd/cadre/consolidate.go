@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/consolidate"
-	"cadre/internal/desk"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
 )
@@ -82,22 +82,22 @@ Exit status 0: the team is complete. 1: not now: somebody works, a check failed,
 // consolidating opens the team for its consolidation, and calls do with the options that every one has.
 func (a *app) consolidating(ctx context.Context, name string, o consolidate.Options, do func(o consolidate.Options) error) error {
 	stays()
-	d, dir, err := a.open(ctx, name, true)
+	rep, dir, err := a.open(ctx, name, true)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	if t := d.Team(); t.CleanedUp || t.Status == team.TeamAborted {
+	defer rep.Close()
+	if t := rep.Team(); t.CleanedUp || t.Status == team.TeamAborted {
 		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s is %s, and nothing of it is left to be consolidated; to read its record: cadre review %s", name, t.Status, name)}
 	}
-	if o.Include, err = fromTop(d.Team(), o.Include); err != nil {
+	if o.Include, err = fromTop(rep.Team(), o.Include); err != nil {
 		return err
 	}
-	if o.Only, err = fromTop(d.Team(), o.Only); err != nil {
+	if o.Only, err = fromTop(rep.Team(), o.Only); err != nil {
 		return err
 	}
-	o.Beside = func(ctx context.Context) ([]string, error) { return a.beside(ctx, d.Team()) }
-	o.Desk, o.Dir, o.Log, o.Except = d, dir, a.note, []string{a.home.Root, a.home.Claude}
+	o.Beside = func(ctx context.Context) ([]string, error) { return a.beside(ctx, rep.Team()) }
+	o.Replica, o.Dir, o.Log, o.Except = rep, dir, a.note, []string{a.home.Root, a.home.Claude}
 	if !a.json {
 		o.Checking = func(check string) { a.out.Printf("▸ check %s\n", check) }
 		o.Saw = func(r *team.Record) {
@@ -194,10 +194,10 @@ func (a *app) rollBack(ctx context.Context, name string, o consolidate.Options) 
 			return err
 		}
 		then := "goes on"
-		if o.Desk.Team().Status == team.TeamComplete {
+		if o.Replica.Team().Status == team.TeamComplete {
 			then = "is complete, as it was"
 		}
-		return a.print(o.Desk.Team(), said("team %s %s; nothing was committed", name, then))
+		return a.print(o.Replica.Team(), said("team %s %s; nothing was committed", name, then))
 	})
 }
 
@@ -207,11 +207,11 @@ func gateLine(e team.Event) string {
 	case *team.ConsolidationBegan:
 		return fmt.Sprintf("consolidation %d begins", e.Attempt)
 	case *team.CheckPassed:
-		return fmt.Sprintf("✓ check %s (%s)", e.Check, show.Span(time.Duration(e.Millis)*time.Millisecond))
+		return fmt.Sprintf("✓ check %s (%s)", e.Check, render.Span(time.Duration(e.Millis)*time.Millisecond))
 	case *team.CheckFailed:
-		return fmt.Sprintf("✗ check %s (%s)", e.Check, show.Span(time.Duration(e.Millis)*time.Millisecond))
+		return fmt.Sprintf("✗ check %s (%s)", e.Check, render.Span(time.Duration(e.Millis)*time.Millisecond))
 	case *team.WorktreesMerged, *team.WorkStaged, *team.CommitMade:
-		if lines := show.Lines(&team.Record{Events: []team.Event{e}}); len(lines) > 0 {
+		if lines := render.Lines(&team.Record{Events: []team.Event{e}}); len(lines) > 0 {
 			return "· " + lines[0]
 		}
 	}
@@ -247,9 +247,9 @@ func reached(t team.Team) []string {
 	}
 	staged := "nothing to commit"
 	if c.Tree != "" {
-		staged = fmt.Sprintf("staged: %s, on %s", plural(int(c.Files), "file"), show.Parent(c.Parent))
+		staged = fmt.Sprintf("staged: %s, on %s", plural(int(c.Files), "file"), render.Parent(c.Parent))
 		if len(c.Branches) > 0 {
-			staged += ", with " + show.Branches(c.Branches)
+			staged += ", with " + render.Branches(c.Branches)
 		}
 	}
 	var left []string
@@ -266,12 +266,12 @@ func reached(t team.Team) []string {
 }
 
 // writeRecord writes what the record of the team says, and whether the history is the one that it was made of.
-func (a *app) writeRecord(ctx context.Context, w *sanitize.Writer, d *desk.Desk, dir string) error {
+func (a *app) writeRecord(ctx context.Context, w *sanitize.Writer, rep *replica.Replica, dir string) error {
 	r, err := consolidate.Sealed(dir)
 	if r == nil || err != nil {
 		return err
 	}
-	holds, err := r.Holds(ctx, d)
+	holds, err := r.Holds(ctx, rep)
 	if err != nil {
 		return err
 	}

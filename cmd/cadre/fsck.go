@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/coord"
-	"cadre/internal/desk"
+	"cadre/internal/host"
 	"cadre/internal/journal"
 	"cadre/internal/journal/filejournal"
-	"cadre/internal/sanitize"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -54,7 +54,7 @@ Exit status 0: all is well, or was mended. 2: there is damage.`,
 		if err != nil {
 			return err
 		}
-		if !v.Healthy && mend && coord.Hosted(filepath.Join(dir, "hosts")) {
+		if !v.Healthy && mend && host.Hosted(filepath.Join(dir, "hosts")) {
 			return &team.Error{Code: team.NotReady, Text: "a host still runs sessions of the team, and would lose it; end it first, then mend"}
 		}
 		if !v.Healthy && mend {
@@ -101,16 +101,16 @@ func (a *app) examine(ctx context.Context, name, dir string) (verdict, error) {
 		if err != nil {
 			return v, err
 		}
-		d, err := desk.Open(ctx, j, desk.Options{Log: a.note})
+		rep, err := replica.Open(ctx, j, replica.Options{Log: a.note})
 		if err != nil {
 			return v, err
 		}
-		defer d.Close()
+		defer rep.Close()
 		if len(h.Holes) == 0 {
-			v.compare(ctx, d)
+			v.compare(ctx, rep)
 		}
-		if t := d.Team(); t.CheckOurs() == nil {
-			if v.Rebuilt, err = a.rebuild(ctx, d, j, dir); err != nil {
+		if t := rep.Team(); t.CheckOurs() == nil {
+			if v.Rebuilt, err = a.rebuild(ctx, rep, j, dir); err != nil {
 				v.Notes = append(v.Notes, err.Error())
 			}
 		}
@@ -125,25 +125,25 @@ func anothers(name, reason string) error {
 }
 
 // rebuild puts right what Claude Code's folders show of the team, and returns how many files it took.
-func (a *app) rebuild(ctx context.Context, d *desk.Desk, j journal.Journal, dir string) (files int, err error) {
-	d.View(func(s *team.State) { files, err = a.projection(dir).Repair(ctx, j, s) })
+func (a *app) rebuild(ctx context.Context, rep *replica.Replica, j journal.Journal, dir string) (files int, err error) {
+	rep.View(func(s *team.State) { files, err = a.projection(dir).Repair(ctx, j, s) })
 	return files, err
 }
 
 // compare builds the team from its whole history and holds the snapshot against it.
-func (v *verdict) compare(ctx context.Context, d *desk.Desk) {
+func (v *verdict) compare(ctx context.Context, rep *replica.Replica) {
 	again := &team.State{}
-	for r, err := range d.Read(ctx, 0) {
+	for r, err := range rep.Read(ctx, 0) {
 		if err != nil {
 			v.Healthy = false
 			v.Problems = append(v.Problems, err.Error())
 			return
 		}
-		if again.Apply(r); again.Seq() == d.Seq() {
+		if again.Apply(r); again.Seq() == rep.Seq() {
 			break
 		}
 	}
-	d.View(func(s *team.State) {
+	rep.View(func(s *team.State) {
 		if string(team.AppendSnapshot(nil, s)) != string(team.AppendSnapshot(nil, again)) {
 			v.Notes = append(v.Notes, "the snapshot differs from what the history says; delete state.json, and it is made anew")
 		}

@@ -13,8 +13,8 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
+	"cadre/internal/run/teamfile"
 	"cadre/internal/team"
-	"cadre/internal/teamfile"
 )
 
 // goal is what the flags of run say of a team that is given a goal instead of a file.
@@ -83,13 +83,13 @@ func (a *app) goalFile(ctx context.Context, g goal, text, dir string) (*teamfile
 		name = teamfile.ForGoal(text, dir, teamfile.Member{}, nil).Name
 	}
 	if _, err := a.home.Folder(name); err == nil && g.agent == "" {
-		d, _, err := a.open(ctx, name, false)
+		rep, _, err := a.open(ctx, name, false)
 		if err != nil {
 			return nil, err
 		}
-		defer d.Close()
-		if t := d.Team(); t.Status != team.TeamComplete && t.Status != team.TeamAborted {
-			d.View(func(s *team.State) {
+		defer rep.Close()
+		if t := rep.Team(); t.Status != team.TeamComplete && t.Status != team.TeamAborted {
+			rep.View(func(s *team.State) {
 				lead, _ := s.Member(t.Lead)
 				g.agent = lead.Agent
 			})

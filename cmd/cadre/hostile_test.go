@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/sanitize"
+	"cadre/internal/render/sanitize"
 )
 
 // drive is a call of a command, on a team whose every text is hostile.
@@ -205,10 +205,10 @@ func (s *stage) filled(arg string) string {
 
 // request is the id of the open request of that kind.
 func (s *stage) request(kind string) (id string) {
-	d, _, err := (&app{home: s.home, err: standardError()}).open(s.t.Context(), "evil", false)
+	rep, _, err := (&app{home: s.home, err: standardError()}).open(s.t.Context(), "evil", false)
 	s.must(err)
-	defer d.Close()
-	for r, err := range d.Read(s.t.Context(), 0) {
+	defer rep.Close()
+	for r, err := range rep.Read(s.t.Context(), 0) {
 		s.must(err)
 		for word := range strings.FieldsFuncSeq(string(marshal(r)), func(r rune) bool { return r == '"' }) {
 			if strings.HasPrefix(word, kind+"-") {

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"cadre/internal/desk"
-	"cadre/internal/home"
-	"cadre/internal/sanitize"
+	"cadre/internal/layout"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -43,7 +43,7 @@ type stage struct {
 	root     string
 	template string // root as it was when it was complete
 	project  string
-	home     home.Home
+	home     layout.Home
 	env      []string
 }
 
@@ -54,7 +54,7 @@ func newStage(t *testing.T) *stage {
 	}
 	root := filepath.Join(base, "root")
 	s := &stage{t: t, root: root, template: filepath.Join(base, "template"), project: filepath.Join(root, "project "+strings.ReplaceAll(evilLine("dir"), "\n", "")+"\x1b[2J\r"+forged[0]),
-		home: home.Home{Root: filepath.Join(root, "cadre "+evilLine("home")+"\x1b[2J"), Claude: filepath.Join(root, "claude")}}
+		home: layout.Home{Root: filepath.Join(root, "cadre "+evilLine("home")+"\x1b[2J"), Claude: filepath.Join(root, "claude")}}
 	bin := filepath.Join(root, "bin")
 	s.env = []string{"CADRE_HOME=" + s.home.Root, "CLAUDE_CONFIG_DIR=" + s.home.Claude, "HOME=" + filepath.Join(root, "user"), "PATH=" + bin, "TMPDIR=" + filepath.Join(root, "tmp"), "TERM=xterm",
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_CEILING_DIRECTORIES=" + root, "LC_ALL=C.UTF-8",
@@ -183,7 +183,7 @@ func (s *stage) teams() {
 	n := 0
 	command := func(actor string, body team.Body) team.Command {
 		n++
-		return team.Command{ID: fmt.Sprintf("c-%d", n), Actor: actor, At: desk.Now(), Body: body}
+		return team.Command{ID: fmt.Sprintf("c-%d", n), Actor: actor, At: replica.Now(), Body: body}
 	}
 	host := team.Host("h1")
 	create := func(name string, checks ...team.Check) team.Command {
@@ -191,7 +191,7 @@ func (s *stage) teams() {
 			Facts: []team.Fact{{Name: evil("fact"), Path: "fact", SHA256: "0"}, {Name: "other", Path: evilLine("path")}}, Permissions: team.Permissions{Policy: "user"},
 			Base: team.Base{Top: s.project}})
 	}
-	later := desk.Now() + 1<<40
+	later := replica.Now() + 1<<40
 	s.must(s.home.Create("evil", []team.Command{
 		create("evil", team.Check{Name: evilLine("check"), Command: evil("command")}),
 		command(team.User, &team.SpawnMember{Name: "ann", Agent: team.ACP + evilLine("agent"), Model: evil("model"), Role: evil("role"), Prompt: evil("prompt"), PlanApproval: false, Program: evilLine("program")}),
@@ -244,7 +244,7 @@ func (s *stage) teams() {
 		{&team.MessageSent{Message: team.Message{Seq: 1, From: evil("member"), To: evil("lead"), Type: evil("type"), Ref: evil("ref"), Priority: evil("priority"), Body: evil("body")}}},
 		{&team.GapNoticed{Source: evil("source"), Reason: evil("gap")}, &team.MemberFailed{Member: evil("member"), Reason: evil("failed")}},
 	} {
-		records = append(records, team.AppendRecord(nil, &team.Record{Seq: int64(i + 1), ID: fmt.Sprint("r-", i), Actor: evil("actor"), At: desk.Now(), Events: events}))
+		records = append(records, team.AppendRecord(nil, &team.Record{Seq: int64(i + 1), ID: fmt.Sprint("r-", i), Actor: evil("actor"), At: replica.Now(), Events: events}))
 	}
 	s.must(s.home.Found("seen", "seen-id", records))
 	s.must(s.home.Create("broken", []team.Command{create("broken"), command("lead", &team.CreateTask{Subject: evil("subject")}), command("lead", &team.CreateTask{Subject: "two"})}))

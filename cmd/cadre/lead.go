@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/desk"
-	"cadre/internal/sanitize"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -23,7 +23,7 @@ func (a *app) permitCommand() *cobra.Command {
 		if deny {
 			word = "denied"
 		}
-		return a.act(c, name, &team.AnswerPermission{Request: args[0], Allow: !deny, Reason: reason}, func(*desk.Desk, *team.Record) error {
+		return a.act(c, name, &team.AnswerPermission{Request: args[0], Allow: !deny, Reason: reason}, func(*replica.Replica, *team.Record) error {
 			return a.print(map[string]any{"request": args[0], "outcome": word}, said("%s is %s", args[0], word))
 		})
 	})
@@ -54,7 +54,7 @@ func (a *app) planCommand() *cobra.Command {
 		if approve {
 			word = "approved"
 		}
-		return a.act(c, name, &team.AnswerPlan{Request: args[0], Approved: approve, Feedback: feedback}, func(*desk.Desk, *team.Record) error {
+		return a.act(c, name, &team.AnswerPlan{Request: args[0], Approved: approve, Feedback: feedback}, func(*replica.Replica, *team.Record) error {
 			return a.print(map[string]any{"request": args[0], "outcome": word}, said("%s is %s", args[0], word))
 		})
 	})
@@ -66,13 +66,13 @@ func (a *app) planCommand() *cobra.Command {
 }
 
 func (a *app) showPlan(ctx context.Context, name, request string) error {
-	d, _, err := a.open(ctx, name, false)
+	rep, _, err := a.open(ctx, name, false)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer rep.Close()
 	var found *team.Member
-	d.View(func(s *team.State) {
+	rep.View(func(s *team.State) {
 		for _, m := range s.Members() {
 			if m.Plan.Request == request && m.Plan.State == "submitted" {
 				found = &m
@@ -92,7 +92,7 @@ func (a *app) modeCommand() *cobra.Command {
 		Use: "mode [TEAM] NAME MODE", Short: "Change a member's permission mode",
 		Long: "Change what a member may do without asking, from its next tool on: default, acceptEdits, auto, bypassPermissions, dontAsk or plan,\nas Claude Code calls them. A teammate skips permissions only where the lead was started so.",
 	}, func(c *cobra.Command, name string, args []string) error {
-		return a.act(c, name, &team.SetMode{Member: args[0], Mode: args[1]}, func(*desk.Desk, *team.Record) error {
+		return a.act(c, name, &team.SetMode{Member: args[0], Mode: args[1]}, func(*replica.Replica, *team.Record) error {
 			return a.print(map[string]any{"member": args[0], "mode": args[1]}, said("%s is in permission mode %s", args[0], args[1]))
 		})
 	})
@@ -108,7 +108,7 @@ func (a *app) delegateCommand() *cobra.Command {
 		if args[0] != "on" && args[0] != "off" {
 			return usage{fmt.Errorf("delegate mode is on or off, not %q", args[0])}
 		}
-		return a.act(c, name, &team.SetDelegate{On: args[0] == "on"}, func(*desk.Desk, *team.Record) error {
+		return a.act(c, name, &team.SetDelegate{On: args[0] == "on"}, func(*replica.Replica, *team.Record) error {
 			return a.print(map[string]any{"delegate": args[0] == "on"}, said("delegate mode is %s", args[0]))
 		})
 	})
@@ -120,7 +120,7 @@ func (a *app) handoverCommand() *cobra.Command {
 		Use: "handover [TEAM] NAME", Short: "Let a fresh session go on for a member",
 		Long: "End a member's session and start a fresh one that goes on with its task and its mail, and with a note of what the one before did.\nThis happens by itself when a context is nearly full.",
 	}, func(c *cobra.Command, name string, args []string) error {
-		return a.act(c, name, &team.HandOver{Member: args[0], Reason: reason}, func(*desk.Desk, *team.Record) error {
+		return a.act(c, name, &team.HandOver{Member: args[0], Reason: reason}, func(*replica.Replica, *team.Record) error {
 			return a.print(map[string]any{"member": args[0]}, said("a fresh session continues for %s", args[0]))
 		})
 	})
@@ -138,9 +138,9 @@ func (a *app) budgetCommand() *cobra.Command {
 		Long: "Set what a team may use: tokens, US dollars, and time since it was created. What is left out is without limit. A team that had spent its\nbudget goes on.",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		b := team.Budget{Tokens: tokens, CostMicroUSD: int64(usd * 1e6), Millis: span.Milliseconds()}
-		return a.act(c, name, &team.SetBudget{Budget: b}, func(d *desk.Desk, _ *team.Record) error {
+		return a.act(c, name, &team.SetBudget{Budget: b}, func(rep *replica.Replica, _ *team.Record) error {
 			var agents []string
-			d.View(func(s *team.State) { agents = s.Uncounted() })
+			rep.View(func(s *team.State) { agents = s.Uncounted() })
 			if len(agents) > 0 {
 				a.note(uncounted(agents))
 			}

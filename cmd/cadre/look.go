@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/desk"
-	"cadre/internal/feed"
-	"cadre/internal/resume"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/inspect"
+	"cadre/internal/observe/source"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -55,7 +55,7 @@ func (a *app) summarize(s *team.State, outside *team.Outside) overview {
 	o := overview{ID: t.ID, Name: t.Name, Status: t.Status, Goal: t.Goal, Dir: t.Dir, Lead: t.Lead, Delegate: t.Delegate, Usage: t.Usage, Exhausted: t.Exhausted,
 		Report: t.Report, Seq: s.Seq(), Messages: s.MessageSeq(), CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Hosted: outside.Hosted, Led: outside.Led, Dormant: s.Dormant(outside), Interrupted: s.Interrupted(outside), LookedAt: outside.At,
-		Released: t.Released.At, Tasks: map[string]int{}, Attention: s.Attention(desk.Now(), outside)}
+		Released: t.Released.At, Tasks: map[string]int{}, Attention: s.Attention(replica.Now(), outside)}
 	if o.Attention == nil {
 		o.Attention = []team.Item{}
 	}
@@ -74,7 +74,7 @@ func (a *app) summarize(s *team.State, outside *team.Outside) overview {
 			o.Zombies++
 		}
 	}
-	o.Observed, o.Session, o.Watched = t.Observed, t.Session, t.Observed != "" && feed.Observes(a.home.Observation(t.Name))
+	o.Observed, o.Session, o.Watched = t.Observed, t.Session, t.Observed != "" && source.Observes(a.home.Observation(t.Name))
 	return o
 }
 
@@ -126,17 +126,17 @@ may come from another machine. cadre resume NAME --from-git continues one here.`
 			all := []overview{}
 			var damaged error
 			for _, name := range names {
-				d, dir, err := a.open(c.Context(), name, false)
+				rep, dir, err := a.open(c.Context(), name, false)
 				if err != nil {
 					a.note(name + ": " + err.Error())
 					damaged = exit(status(err))
 					continue
 				}
-				outside, err := resume.Look(c.Context(), d, dir, time.Now())
+				outside, err := inspect.Look(c.Context(), rep, dir, time.Now())
 				if err == nil {
-					d.View(func(s *team.State) { all = append(all, a.summarize(s, outside)) })
+					rep.View(func(s *team.State) { all = append(all, a.summarize(s, outside)) })
 				}
-				if err = errors.Join(err, d.Close()); err != nil {
+				if err = errors.Join(err, rep.Close()); err != nil {
 					a.note(name + ": " + err.Error())
 					damaged = exit(status(err))
 				}
@@ -146,10 +146,10 @@ may come from another machine. cadre resume NAME --from-git continues one here.`
 					w.Printf("There is no team. Create one: cadre create NAME, or run a team file: cadre run FILE\n")
 					return a.alsoInGit(c.Context(), w, names)
 				}
-				var t show.Table
+				var t render.Table
 				t.Row("NAME", "STATUS", "TASKS DONE", "TEAMMATES", "WAITING", "LAST CHANGE", "DIRECTORY")
 				for _, o := range all {
-					t.Row(o.Name, o.state(), o.progress(), o.teammates(), fmt.Sprint(len(o.Attention)), show.Ago(desk.Now(), o.UpdatedAt), o.Dir)
+					t.Row(o.Name, o.state(), o.progress(), o.teammates(), fmt.Sprint(len(o.Attention)), render.Ago(replica.Now(), o.UpdatedAt), o.Dir)
 				}
 				if err := t.Write(w); err != nil {
 					return err
@@ -234,7 +234,7 @@ func (a *app) printRecord(r *team.Record, first bool, between string) error {
 
 // writeRecord writes a record for people: a line for each thing that happened.
 func writeRecord(w *sanitize.Writer, r *team.Record) error {
-	for _, line := range show.Lines(r) {
+	for _, line := range render.Lines(r) {
 		if err := w.Printf("%6d  %s  %s\n", r.Seq, time.UnixMilli(int64(r.At)).Format("2006-01-02 15:04:05"), line); err != nil {
 			return err
 		}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/desk"
-	"cadre/internal/sanitize"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -32,12 +32,12 @@ func text(c *cobra.Command, arg string) (string, error) {
 	return "", &team.Error{Code: team.TooLarge, Text: fmt.Sprintf("standard input has %d bytes, of at most %d; put the rest into a file and name it", int64(len(in))+rest, team.MaxText)}
 }
 
-func (a *app) sent(what string) func(*desk.Desk, *team.Record) error {
-	return func(d *desk.Desk, r *team.Record) error {
+func (a *app) sent(what string) func(*replica.Replica, *team.Record) error {
+	return func(rep *replica.Replica, r *team.Record) error {
 		e, _ := find[*team.MessageSent](r)
 		e.Message.SentAt = r.At
-		held, resting := waits(d, e.Message)
-		switch name := d.Team().Name; {
+		held, resting := waits(rep, e.Message)
+		switch name := rep.Team().Name; {
 		case held:
 			return a.print(heldMessage{e.Message}, said("message #%d to %s is held: nobody leads team %s. It is delivered when somebody does: cadre resume %s", e.Message.Seq, what, name, name))
 		case len(resting) > 0:
@@ -49,8 +49,8 @@ func (a *app) sent(what string) func(*desk.Desk, *team.Record) error {
 }
 
 // waits reports whether the message is held until there is a lead, and which of its recipients rest until then.
-func waits(d *desk.Desk, m team.Message) (held bool, resting []string) {
-	d.View(func(s *team.State) {
+func waits(rep *replica.Replica, m team.Message) (held bool, resting []string) {
+	rep.View(func(s *team.State) {
 		held = s.Holds(m.Seq)
 		for _, name := range append(m.Recipients, m.To) {
 			if s.Phase(name) == team.Resting {
@@ -102,9 +102,9 @@ func (a *app) broadcastCommand() *cobra.Command {
 		if body.Body, err = text(c, args[0]); err != nil {
 			return err
 		}
-		return a.act(c, name, &body, func(d *desk.Desk, r *team.Record) error {
+		return a.act(c, name, &body, func(rep *replica.Replica, r *team.Record) error {
 			e, _ := find[*team.MessageSent](r)
-			return a.sent(strings.Join(e.Message.Recipients, ", "))(d, r)
+			return a.sent(strings.Join(e.Message.Recipients, ", "))(rep, r)
 		})
 	})
 	c.Flags().String("from", "", "the sender; you by default")
@@ -120,26 +120,26 @@ func (a *app) inboxCommand() *cobra.Command {
 	}, func(c *cobra.Command, name string, args []string) error {
 		ctx, cancel := context.WithTimeoutCause(c.Context(), lockWait, fmt.Errorf("team %s was busy for %s", name, lockWait))
 		defer cancel()
-		d, _, err := a.open(ctx, name, !peek)
+		rep, _, err := a.open(ctx, name, !peek)
 		if err != nil {
 			return err
 		}
-		defer d.Close()
-		return a.inbox(ctx, d, args[0], peek, again)
+		defer rep.Close()
+		return a.inbox(ctx, rep, args[0], peek, again)
 	})
 	c.Flags().BoolVar(&peek, "peek", false, "look only")
 	c.Flags().BoolVar(&again, "again", false, "also what was handed out before and not confirmed as read")
 	return c
 }
 
-func (a *app) inbox(ctx context.Context, d *desk.Desk, name string, peek, again bool) error {
+func (a *app) inbox(ctx context.Context, rep *replica.Replica, name string, peek, again bool) error {
 	if a.actor != team.User && a.actor != name {
-		return &team.Error{Code: team.Denied, Text: fmt.Sprintf("the mail of %s is its own, and this is the session of %s; read yours: cadre inbox %s %s", name, a.actor, d.Team().Name, a.actor)}
+		return &team.Error{Code: team.Denied, Text: fmt.Sprintf("the mail of %s is its own, and this is the session of %s; read yours: cadre inbox %s %s", name, a.actor, rep.Team().Name, a.actor)}
 	}
 	var m team.Member
 	var err error
 	mail := []team.Message{}
-	d.View(func(s *team.State) {
+	rep.View(func(s *team.State) {
 		m, err = memberNamed(s, name)
 		mail = append(mail, s.Inbox(name)...)
 	})
@@ -147,24 +147,24 @@ func (a *app) inbox(ctx context.Context, d *desk.Desk, name string, peek, again 
 		return err
 	}
 	if again {
-		before, err := handedOut(ctx, d, m)
+		before, err := handedOut(ctx, rep, m)
 		if err != nil {
 			return err
 		}
 		mail = append(before, mail...)
 	} else if m.DeliveredSeq > m.ReadSeq {
-		a.note(fmt.Sprintf("messages up to #%d were handed out before but never confirmed as read; to see them: cadre inbox %s %s --again", m.DeliveredSeq, d.Team().Name, name))
+		a.note(fmt.Sprintf("messages up to #%d were handed out before but never confirmed as read; to see them: cadre inbox %s %s --again", m.DeliveredSeq, rep.Team().Name, name))
 	}
 	if peek {
 		return a.printMail(mail)
 	}
-	receipt, err := d.Do(ctx, team.Command{Actor: a.actor, Body: &team.ReceiveMessages{Member: name}})
+	receipt, err := rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.ReceiveMessages{Member: name}})
 	if err != nil {
 		return err
 	}
 	// What the record says is what nobody else was given; more may have come since we looked.
 	taken, _ := find[*team.MessagesDelivered](receipt.Record)
-	mail, err = a.settle(ctx, d, mail, taken, m)
+	mail, err = a.settle(ctx, rep, mail, taken, m)
 	if err != nil {
 		return err
 	}
@@ -172,12 +172,12 @@ func (a *app) inbox(ctx context.Context, d *desk.Desk, name string, peek, again 
 		return err
 	}
 	through := mail[len(mail)-1].Seq
-	_, err = d.Do(ctx, team.Command{Actor: a.actor, Body: &team.MarkRead{Member: name, Through: through}})
+	_, err = rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.MarkRead{Member: name, Through: through}})
 	return err
 }
 
 // settle returns the messages that were really taken, with those that had been handed out before.
-func (a *app) settle(ctx context.Context, d *desk.Desk, looked []team.Message, taken *team.MessagesDelivered, m team.Member) ([]team.Message, error) {
+func (a *app) settle(ctx context.Context, rep *replica.Replica, looked []team.Message, taken *team.MessagesDelivered, m team.Member) ([]team.Message, error) {
 	want := map[int64]bool{}
 	if taken != nil {
 		for _, seq := range taken.Seqs {
@@ -194,7 +194,7 @@ func (a *app) settle(ctx context.Context, d *desk.Desk, looked []team.Message, t
 	if len(want) == 0 {
 		return mail, nil
 	}
-	for r, err := range d.Read(ctx, 0) {
+	for r, err := range rep.Read(ctx, 0) {
 		if err != nil {
 			return nil, err
 		}
@@ -204,10 +204,10 @@ func (a *app) settle(ctx context.Context, d *desk.Desk, looked []team.Message, t
 }
 
 // handedOut returns the messages that the member was given and has not confirmed, from the history.
-func handedOut(ctx context.Context, d *desk.Desk, m team.Member) ([]team.Message, error) {
+func handedOut(ctx context.Context, rep *replica.Replica, m team.Member) ([]team.Message, error) {
 	given := map[int64]bool{}
 	var mail []team.Message
-	for r, err := range d.Read(ctx, 0) {
+	for r, err := range rep.Read(ctx, 0) {
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,6 @@
 // Command cadre runs teams of coding agents that people can trust to finish.
 //
-// This package is flags, configuration and wiring: every command finds the team, opens a desk on it, sends a command or looks at the
+// This package is flags, configuration and wiring: every command finds the team, opens a replica on it, sends a command or looks at the
 // state, and prints. What a team is and may do is in internal/team.
 package main
 
@@ -12,14 +12,14 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"cadre/internal/claudefs/native"
+	"cadre/internal/claude/sdkrelay"
+	"cadre/internal/claude/teamfiles"
 	"cadre/internal/consolidate"
-	"cadre/internal/feed"
 	"cadre/internal/journal"
 	"cadre/internal/observe"
-	"cadre/internal/proc"
-	"cadre/internal/regularfile"
-	"cadre/internal/sdkurl"
+	"cadre/internal/observe/source"
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -90,10 +90,10 @@ func status(err error) int {
 	if _, ok := errors.AsType[*journal.DamageError](err); ok {
 		return hopeless
 	}
-	if _, ok := errors.AsType[*native.DamagedError](err); ok {
+	if _, ok := errors.AsType[*teamfiles.DamagedError](err); ok {
 		return hopeless
 	}
-	if _, ok := errors.AsType[*sdkurl.RefusedError](err); ok {
+	if _, ok := errors.AsType[*sdkrelay.RefusedError](err); ok {
 		return hopeless
 	}
 	if _, special := errors.AsType[*regularfile.Error](err); special {
@@ -102,7 +102,7 @@ func status(err error) int {
 	if _, large := errors.AsType[*regularfile.TooLargeError](err); large {
 		return hopeless
 	}
-	for _, final := range []error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, feed.ErrDamaged, journal.ErrGone, journal.ErrNotFound, consolidate.ErrDamaged, os.ErrPermission, os.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
+	for _, final := range []error{journal.ErrNewer, team.ErrNewer, observe.ErrNewer, source.ErrDamaged, journal.ErrGone, journal.ErrNotFound, consolidate.ErrDamaged, os.ErrPermission, os.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
 		if errors.Is(err, final) {
 			return hopeless
 		}

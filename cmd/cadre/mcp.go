@@ -16,18 +16,18 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/acp"
 	"cadre/internal/agent/drivers"
-	"cadre/internal/briefing"
+	"cadre/internal/agent/envelope"
+	"cadre/internal/agent/mcpserver"
+	"cadre/internal/agent/prompts"
+	"cadre/internal/agent/tools"
+	"cadre/internal/agent/wake"
 	"cadre/internal/consolidate"
-	"cadre/internal/coord"
-	"cadre/internal/desk"
-	"cadre/internal/leader"
-	"cadre/internal/letter"
-	"cadre/internal/lookout"
-	"cadre/internal/mcpserver"
-	"cadre/internal/proc"
+	"cadre/internal/host"
+	"cadre/internal/liveness/detector"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
-	"cadre/internal/toolbox"
-	"cadre/internal/wake"
 )
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -87,20 +87,20 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 			return err
 		}
 	}
-	d, dir, err := a.open(ctx, name, true)
+	rep, dir, err := a.open(ctx, name, true)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer rep.Close()
 	if as == "" {
 		as = a.actor
 	}
 	if as == team.User {
-		as = d.Team().Lead
+		as = rep.Team().Lead
 	}
 	var m team.Member
 	var known bool
-	d.View(func(s *team.State) { m, known = s.Member(as) })
+	rep.View(func(s *team.State) { m, known = s.Member(as) })
 	switch {
 	case known && !m.Status.Running():
 		return &team.Error{Code: team.Finished, Text: fmt.Sprintf("%s has %s, and acts no more in team %s", as, m.Status, name)}
@@ -109,7 +109,7 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 	case m.Agent != team.External:
 		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is a session of %s that cadre runs; spawn a member with --agent external to be that one", as, m.Agent)}
 	}
-	present, err := proc.NewLock(lookout.Presence(dir, as))
+	present, err := proc.NewLock(detector.Presence(dir, as))
 	if errors.Is(err, proc.ErrHeld) {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("another session is %s in team %s already; end that one, or be another member: cadre spawn %s NAME --agent external, and cadre mcp --team %s --as NAME", as, name, name, name)}
 	}
@@ -117,8 +117,8 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 		return err
 	}
 	defer present.Unlock()
-	if as == d.Team().Lead {
-		leading, release, err := a.leadFrom(ctx, d, dir)
+	if as == rep.Team().Lead {
+		leading, release, err := a.leadFrom(ctx, rep, dir)
 		if err != nil {
 			return err
 		}
@@ -127,24 +127,24 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 	}
 	keeping, takeLeave := context.WithCancel(ctx)
 	var kept sync.WaitGroup
-	kept.Go(func() { lookout.Keep(keeping, lookout.Options{Desk: d, Dir: dir, Member: as, Log: a.note}) })
+	kept.Go(func() { detector.Keep(keeping, detector.Options{Replica: rep, Dir: dir, Member: as, Log: a.note}) })
 	defer kept.Wait()
 	defer takeLeave()
-	box := &outsider{app: a, desk: d, name: name, member: as, ctx: keeping, kept: &kept}
-	tools := toolbox.New(toolbox.Options{Desk: box, Member: as, Now: desk.Now, Refresh: d.Refresh, Mail: box.mail, Wait: d.Wait, LongestWait: box.longest, Agents: func() []string { return append(drivers.Offers(""), team.External) },
+	box := &outsider{app: a, replica: rep, name: name, member: as, ctx: keeping, kept: &kept}
+	tools := tools.New(tools.Options{Team: box, Member: as, Now: replica.Now, Refresh: rep.Refresh, Mail: box.mail, Wait: rep.Wait, LongestWait: box.longest, Agents: func() []string { return append(drivers.Offers(""), team.External) },
 		Spawned: func(ctx context.Context, member string) error {
-			d.View(func(s *team.State) { m, _ = s.Member(member) })
+			rep.View(func(s *team.State) { m, _ = s.Member(member) })
 			if m.Agent == team.External {
 				return nil
 			}
-			return ensureHost(ctx, d, dir, member)
+			return ensureHost(ctx, rep, dir, member)
 		},
-		Isolates: func(ctx context.Context) error { return isolates(ctx, d.Team().Dir) },
+		Isolates: func(ctx context.Context) error { return isolates(ctx, rep.Team().Dir) },
 		Cleanup: func(ctx context.Context) error {
-			if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), d.Team().Dir, a.note); err != nil {
+			if err := host.Settle(ctx, filepath.Join(dir, "hosts"), rep.Team().Dir, a.note); err != nil {
 				return err
 			}
-			if err := coord.DropWork(ctx, d.Team()); err != nil {
+			if err := host.DropWork(ctx, rep.Team()); err != nil {
 				a.note(err.Error())
 			}
 			return a.removeFolder(dir)
@@ -158,8 +158,8 @@ func (a *app) serveTools(ctx context.Context, name, as string) error {
 
 // leadFrom has this session lead the team for as long as it lives, unless another one does: then it works beside that. When it ends its teammates are without
 // a lead, and after a while they know. The context that it returns ends when the lead was taken over: who has it then is to have its mail, too.
-func (a *app) leadFrom(ctx context.Context, d *desk.Desk, dir string) (leading context.Context, release func(), err error) {
-	t := d.Team()
+func (a *app) leadFrom(ctx context.Context, rep *replica.Replica, dir string) (leading context.Context, release func(), err error) {
+	t := rep.Team()
 	lock, err := leader.Claim(dir)
 	if errors.Is(err, proc.ErrHeld) {
 		a.note(fmt.Sprintf("session %s leads team %s already; this one works beside it, as the same lead", t.LeadSession, t.Name))
@@ -168,7 +168,7 @@ func (a *app) leadFrom(ctx context.Context, d *desk.Desk, dir string) (leading c
 	if err != nil {
 		return nil, nil, err
 	}
-	lead, err := leader.Take(ctx, leader.Options{Desk: d, Dir: dir, Session: "mcp-" + strings.ToLower(desk.NewID()), Beats: true, Agent: true, Log: a.note})
+	lead, err := leader.Take(ctx, leader.Options{Replica: rep, Dir: dir, Session: "mcp-" + strings.ToLower(replica.NewID()), Beats: true, Agent: true, Log: a.note})
 	if err != nil {
 		lock.Unlock()
 		return nil, nil, err
@@ -212,9 +212,9 @@ func (a *app) found(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	body := &team.CreateTeam{TeamID: name + "-" + strings.ToLower(desk.NewID()), Name: name, Dir: dir, Lead: team.DefaultLead,
+	body := &team.CreateTeam{TeamID: name + "-" + strings.ToLower(replica.NewID()), Name: name, Dir: dir, Lead: team.DefaultLead,
 		Base: consolidate.Look(ctx, dir, a.home.Root, a.home.Claude)}
-	err = a.home.Create(name, []team.Command{{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: body}})
+	err = a.home.Create(name, []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body}})
 	if team.CodeOf(err) == team.Taken { // somebody was faster
 		return nil
 	}
@@ -224,10 +224,10 @@ func (a *app) found(ctx context.Context, name string) error {
 // outsider acts as a member that has no session of ours, and knows what it was given but has not shown to have read.
 type outsider struct {
 	app          *app
-	desk         *desk.Desk
+	replica      *replica.Replica
 	name, member string
 
-	ctx  context.Context // of what stays beside the tools, and ends before the desk does
+	ctx  context.Context // of what stays beside the tools, and ends before the replica does
 	kept *sync.WaitGroup // has it
 
 	client atomic.Pointer[wake.Client] // nil until it has introduced itself
@@ -239,18 +239,18 @@ type outsider struct {
 }
 
 func (o *outsider) Do(ctx context.Context, body team.Body) (*team.Record, error) {
-	receipt, err := o.desk.Do(ctx, team.Command{Actor: o.member, Body: body})
+	receipt, err := o.replica.Do(ctx, team.Command{Actor: o.member, Body: body})
 	return receipt.Record, err
 }
 
 // greet returns the briefing for the session of a client that introduces itself. From then on it is woken where its agent has a way.
 func (o *outsider) greet(client string) (instructions string) {
 	c := wake.Of(client)
-	session := briefing.Unwoken
+	session := prompts.Unwoken
 	if first := o.client.Swap(&c) == nil; first && o.wakes(c) {
-		session = briefing.Woken
+		session = prompts.Woken
 	}
-	o.View(func(s *team.State) { instructions = briefing.Instructions(s, o.member, session) })
+	o.View(func(s *team.State) { instructions = prompts.Instructions(s, o.member, session) })
 	return instructions
 }
 
@@ -268,7 +268,7 @@ func (o *outsider) wakes(c wake.Client) bool {
 		return false
 	}
 	end := func() { children.Close(context.WithoutCancel(o.ctx)) }
-	dir := o.desk.Team().Dir
+	dir := o.replica.Team().Dir
 	codex := &wake.Codex{Home: codexHome(), Dir: dir, Children: children}
 	if c.Agent != team.Codex || !codex.Stays(o.ctx) {
 		defer end()
@@ -282,12 +282,12 @@ func (o *outsider) wakes(c wake.Client) bool {
 	o.codex.Store(codex)
 	o.kept.Go(func() {
 		defer end()
-		wake.Keep(o.ctx, wake.Options{Seq: o.desk.Seq, Wait: o.desk.Wait, Log: o.app.note, Idle: codex.Idle,
+		wake.Keep(o.ctx, wake.Options{Seq: o.replica.Seq, Wait: o.replica.Wait, Log: o.app.note, Idle: codex.Idle,
 			News: func() (news int64) {
 				o.View(func(s *team.State) { news = s.News(o.member) })
 				return news
 			},
-			Wake: func(ctx context.Context) error { return codex.Wake(ctx, briefing.News) }})
+			Wake: func(ctx context.Context) error { return codex.Wake(ctx, prompts.News) }})
 	})
 	return true
 }
@@ -308,7 +308,7 @@ func (o *outsider) longest() time.Duration {
 	return wake.Of("").Longest
 }
 
-func (o *outsider) View(see func(*team.State)) { o.desk.View(see) }
+func (o *outsider) View(see func(*team.State)) { o.replica.View(see) }
 
 // mail takes the messages that go behind a result. A further call shows that the result before it came through, so what was with that is read
 // then; what was given to a session that ended before it showed so is repeated to the next one.
@@ -325,7 +325,7 @@ func (o *outsider) mail(ctx context.Context) (string, error) {
 	o.View(func(s *team.State) { m, _ = s.Member(o.member) })
 	var mail []team.Message
 	if !o.begun && m.DeliveredSeq > m.ReadSeq {
-		before, err := handedOut(ctx, o.desk, m)
+		before, err := handedOut(ctx, o.replica, m)
 		if err != nil {
 			return "", err
 		}
@@ -339,7 +339,7 @@ func (o *outsider) mail(ctx context.Context) (string, error) {
 		return "", err
 	}
 	taken, _ := find[*team.MessagesDelivered](r)
-	fresh, err := o.app.settle(ctx, o.desk, inbox, taken, team.Member{})
+	fresh, err := o.app.settle(ctx, o.replica, inbox, taken, team.Member{})
 	if err != nil {
 		return "", err
 	}
@@ -347,5 +347,5 @@ func (o *outsider) mail(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	o.shown = mail[len(mail)-1].Seq
-	return letter.Batch(o.desk.Team().ID, o.member, mail), nil
+	return envelope.Batch(o.replica.Team().ID, o.member, mail), nil
 }

@@ -6,20 +6,20 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"cadre/internal/checkout"
-	"cadre/internal/coord"
-	"cadre/internal/desk"
-	"cadre/internal/leader"
-	"cadre/internal/proc"
-	"cadre/internal/resume"
+	"cadre/internal/git/checkout"
+	"cadre/internal/host"
+	"cadre/internal/inspect"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
 // move tells the team where its project is now. Nobody may work for it meanwhile.
-func (a *app) move(ctx context.Context, d *desk.Desk, dir, to string) error {
-	t := d.Team()
+func (a *app) move(ctx context.Context, rep *replica.Replica, dir, to string) error {
+	t := rep.Team()
 	lock, err := leader.Claim(dir)
-	if errors.Is(err, proc.ErrHeld) || err == nil && coord.Hosted(filepath.Join(dir, "hosts")) {
+	if errors.Is(err, proc.ErrHeld) || err == nil && host.Hosted(filepath.Join(dir, "hosts")) {
 		if err == nil {
 			lock.Unlock()
 		}
@@ -29,11 +29,11 @@ func (a *app) move(ctx context.Context, d *desk.Desk, dir, to string) error {
 		return err
 	}
 	defer lock.Unlock()
-	body, err := resume.Move(ctx, d, dir, to)
+	body, err := inspect.Move(ctx, rep, dir, to)
 	if err != nil {
 		return err
 	}
-	receipt, err := d.Do(ctx, team.Command{Actor: team.User, Body: body})
+	receipt, err := rep.Do(ctx, team.Command{Actor: team.User, Body: body})
 	if err == nil && receipt.Record != nil {
 		a.note(fmt.Sprintf("team %s works in %s now, and not in %s", t.Name, body.Dir, t.Dir))
 	}
@@ -41,16 +41,16 @@ func (a *app) move(ctx context.Context, d *desk.Desk, dir, to string) error {
 }
 
 // inPlace refuses a team of which something is missing, before anything of it starts. Worktrees that have moved, or whose repository has, are joined with it again.
-func (a *app) inPlace(ctx context.Context, found *resume.Examination, dir string) error {
-	if err := resume.InPlace(found.Team, found.Place); err != nil {
+func (a *app) inPlace(ctx context.Context, found *inspect.Examination, dir string) error {
+	if err := inspect.InPlace(found.Team, found.Place); err != nil {
 		return err
 	}
-	whose, err := resume.Rejoin(ctx, found.Team, found.Place, dir)
+	whose, err := inspect.Rejoin(ctx, found.Team, found.Place, dir)
 	for _, member := range whose {
 		a.note(fmt.Sprintf("the worktree of %s is joined with the repository again", member))
 	}
 	if err == nil {
-		found.Place = []resume.Missing{}
+		found.Place = []inspect.Missing{}
 	}
 	return err
 }

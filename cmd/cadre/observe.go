@@ -17,10 +17,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/desk"
-	"cadre/internal/feed"
 	"cadre/internal/observe"
-	"cadre/internal/sanitize"
+	"cadre/internal/observe/source"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -142,7 +142,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	w := &feed.Watch{Now: desk.Now, Look: o.look}
+	w := &source.Watch{Now: replica.Now, Look: o.look}
 	if o.asTeam != "" {
 		if err := o.keep(ctx, w); err != nil {
 			return err
@@ -153,14 +153,14 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	switch err := w.Begin(ctx, restore); {
 	case errors.Is(err, observe.ErrOther):
 		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("%s is kept of something else that was observed; give this another name, or first: cadre cleanup %s", o.asTeam, o.asTeam)}
-	case errors.Is(err, feed.ErrDamaged):
+	case errors.Is(err, source.ErrDamaged):
 		return fmt.Errorf("%w; to begin anew: cadre cleanup %s", err, o.asTeam)
 	case err != nil:
 		return err
 	}
 	if o.live {
 		var first observe.StateLine
-		w.View(func(seen feed.Observer) { o.told, first = observe.NewLive(seen) })
+		w.View(func(seen source.Observer) { o.told, first = observe.NewLive(seen) })
 		if err := o.print(first); err != nil {
 			return quiet(err)
 		}
@@ -170,7 +170,7 @@ func (o *observation) run(ctx context.Context, args []string) error {
 	if terminal {
 		typed := openKeys(slices.Contains(args, "-"), quit)
 		o.board = openScreen(o.out, o.observed(), typed != nil, func(see func(*team.State)) {
-			w.View(func(seen feed.Observer) { see(seen.Team()) })
+			w.View(func(seen source.Observer) { see(seen.Team()) })
 		})
 		if typed != nil {
 			defer typed.close()
@@ -238,7 +238,7 @@ func (o *observation) check(args *[]string) error {
 }
 
 // feeds are the places that were named.
-func (o *observation) feeds(args []string) (all []feed.Feed, err error) {
+func (o *observation) feeds(args []string) (all []source.Feed, err error) {
 	if o.sdkURL != "" {
 		f, err := o.relayFeed(args)
 		if err != nil {
@@ -255,7 +255,7 @@ func (o *observation) feeds(args []string) (all []feed.Feed, err error) {
 	}
 	for _, arg := range args {
 		if arg == "-" {
-			s := &feed.Stream{Source: "stdin", Reader: os.Stdin}
+			s := &source.Stream{Source: "stdin", Reader: os.Stdin}
 			s.Team, s.Member = observe.TeammateOf(os.Getenv)
 			if o.pass {
 				s.Pass, s.Rest = o.passOn, o.flush
@@ -267,7 +267,7 @@ func (o *observation) feeds(args []string) (all []feed.Feed, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, &feed.File{Path: path, Follow: o.follow})
+		all = append(all, &source.File{Path: path, Follow: o.follow})
 	}
 	for _, arg := range o.members {
 		name, file, ok := strings.Cut(arg, "=")
@@ -278,38 +278,38 @@ func (o *observation) feeds(args []string) (all []feed.Feed, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, &feed.File{Path: path, Follow: o.follow, Member: name})
+		all = append(all, &source.File{Path: path, Follow: o.follow, Member: name})
 	}
 	if o.transcripts != "" {
 		path, err := filepath.Abs(o.transcripts)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, &feed.Transcripts{Dir: path, Follow: o.follow})
+		all = append(all, &source.Transcripts{Dir: path, Follow: o.follow})
 	}
 	return all, nil
 }
 
 // keep has the watch kept as a team.
-func (o *observation) keep(ctx context.Context, w *feed.Watch) (err error) {
+func (o *observation) keep(ctx context.Context, w *source.Watch) (err error) {
 	if err := team.CheckName("team", o.asTeam); err != nil {
 		return err
 	}
-	w.Kept, err = feed.OpenKept(o.home.Observation(o.asTeam))
-	if errors.Is(err, feed.ErrObserved) {
+	w.Kept, err = source.OpenKept(o.home.Observation(o.asTeam))
+	if errors.Is(err, source.ErrObserved) {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s is observed already, by a process that lives; it is shown by: cadre status %s", o.asTeam, o.asTeam)}
 	}
 	if err != nil {
 		return err
 	}
-	if w.Book, err = feed.OpenBook(ctx, o.home, o.asTeam, o.note); err != nil {
+	if w.Book, err = source.OpenBook(ctx, o.home, o.asTeam, o.note); err != nil {
 		return errors.Join(err, w.Kept.Discard())
 	}
 	return nil
 }
 
 // look shows what was seen.
-func (o *observation) look(of feed.Observer, seen observe.Seen) error {
+func (o *observation) look(of source.Observer, seen observe.Seen) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -346,7 +346,7 @@ func (o *observation) look(of feed.Observer, seen observe.Seen) error {
 const mostNotes = 20
 
 // events prints what was seen for programs: the supplements, the events, and what they changed of the state.
-func (o *observation) events(of feed.Observer, seen observe.Seen) error {
+func (o *observation) events(of source.Observer, seen observe.Seen) error {
 	var values []any
 	if o.messages {
 		for _, m := range seen.Supplements {
@@ -409,11 +409,11 @@ func (o *observation) flush() error {
 }
 
 // conclude says what there is to say in the end.
-func (o *observation) conclude(w *feed.Watch) error {
+func (o *observation) conclude(w *source.Watch) error {
 	var session observe.Session
 	var counts observe.Counts
 	none := false
-	w.View(func(seen feed.Observer) {
+	w.View(func(seen source.Observer) {
 		session, counts, none = observe.SessionOf(seen), seen.Counts(), seen.Team() == nil
 	})
 	if len(o.held) > 0 { // the stream that was passed on ended within a line
@@ -458,8 +458,8 @@ func (a *app) forget(ctx context.Context, name string, t team.Team) (bool, error
 	if _, err := os.Stat(kept); err != nil && t.Observed == "" {
 		return false, nil
 	}
-	k, err := feed.OpenKept(kept)
-	if errors.Is(err, feed.ErrObserved) {
+	k, err := source.OpenKept(kept)
+	if errors.Is(err, source.ErrObserved) {
 		return true, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is being observed by a process that lives; end that first", name)}
 	}
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/term"
 
-	"cadre/internal/sanitize"
+	"cadre/internal/render/sanitize"
 )
 
 // output is a stream of the process that people read: everything on it passes the sanitizer.

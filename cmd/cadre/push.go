@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/checkpoint"
-	"cadre/internal/desk"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
 )
@@ -131,7 +131,7 @@ Exit status 0: the team is here. 1: not now: it runs here, or the remote cannot 
 					return said("nothing new: team %s here has everything that %s (%s) has", o.Team, p.Remote.Name, p.Remote.URL)(w)
 				}
 				return said("team %s is here, from %s (%s): %s, made %s; it works in %s. Resume with: cadre resume %s", o.Team, p.Remote.Name, p.Remote.URL, plural(int(p.Arrived.Seq), "record"),
-					show.Ago(desk.Now(), p.Arrived.At), p.Arrived.Dir, o.Team)(w)
+					render.Ago(replica.Now(), p.Arrived.At), p.Arrived.Dir, o.Team)(w)
 			})
 		},
 	}

@@ -9,10 +9,10 @@ import (
 	"os"
 	"syscall"
 
-	"cadre/internal/feed"
+	"cadre/internal/claude/sdkrelay"
 	"cadre/internal/observe"
-	"cadre/internal/proc"
-	"cadre/internal/sdkurl"
+	"cadre/internal/observe/source"
+	"cadre/internal/sys/proc"
 )
 
 // consumerVariable is the bearer token of who connects to a relayed session.
@@ -29,11 +29,11 @@ const (
 
 // relayed is a feed: the session of a Claude Code that connects to us, between which and its user we stand.
 type relayed struct {
-	relay *sdkurl.Relay
+	relay *sdkrelay.Relay
 	errs  io.Closer // what the program writes to standard error
 	procs *proc.Register
 	note  func(string)
-	to    feed.Listener
+	to    source.Listener
 }
 
 // relayFeed listens for the program, and says where its user connects unless that is standard input and output.
@@ -44,10 +44,10 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 	}
 	errs := o.err.Others()
 	f := &relayed{procs: procs, note: o.note, errs: errs}
-	options := sdkurl.Options{
-		Listen: o.sdkURL, Insecure: o.insecure, Procs: procs, Stderr: errs, Warn: o.note, Consumer: !o.pass, ConsumerToken: os.Getenv(consumerVariable), Token: os.Getenv(sdkurl.TokenVariable),
+	options := sdkrelay.Options{
+		Listen: o.sdkURL, Insecure: o.insecure, Procs: procs, Stderr: errs, Warn: o.note, Consumer: !o.pass, ConsumerToken: os.Getenv(consumerVariable), Token: os.Getenv(sdkrelay.TokenVariable),
 		See: func(line []byte) {
-			f.to.Line(relaySource, bytes.TrimSuffix(line, []byte("\n")), feed.Place{Event: f.relay.Last()})
+			f.to.Line(relaySource, bytes.TrimSuffix(line, []byte("\n")), source.Place{Event: f.relay.Last()})
 		},
 		Lost: func(reason string) { f.to.Gap(relaySource, reason) },
 	}
@@ -57,8 +57,8 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 	if o.pass {
 		options.In, options.Out = os.Stdin, passing{o}
 	}
-	f.relay, err = sdkurl.Listen(options)
-	if _, exposed := errors.AsType[*sdkurl.ExposedError](err); exposed {
+	f.relay, err = sdkrelay.Listen(options)
+	if _, exposed := errors.AsType[*sdkrelay.ExposedError](err); exposed {
 		return nil, usage{fmt.Errorf("%w; listen on 127.0.0.1 and use a tunnel, or allow it with --insecure-listen", err)}
 	}
 	switch {
@@ -68,7 +68,7 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 		return nil, usage{err}
 	}
 	if o.exec == "" {
-		o.note(fmt.Sprintf("the program is started with --sdk-url %s and %s=%s", f.relay.URL(), sdkurl.TokenVariable, f.relay.Token()))
+		o.note(fmt.Sprintf("the program is started with --sdk-url %s and %s=%s", f.relay.URL(), sdkrelay.TokenVariable, f.relay.Token()))
 	}
 	if !o.pass {
 		o.note(fmt.Sprintf("its user connects to %s, with the header Authorization: Bearer %s", f.relay.ConsumerURL(), f.relay.ConsumerToken()))
@@ -76,8 +76,8 @@ func (o *observation) relayFeed(args []string) (*relayed, error) {
 	return f, nil
 }
 
-// Run implements [feed.Feed].
-func (f *relayed) Run(ctx context.Context, to feed.Listener) error {
+// Run implements [source.Feed].
+func (f *relayed) Run(ctx context.Context, to source.Listener) error {
 	f.to = to
 	f.relay.After(to.Place(relaySource).Event)
 	if ofTeam, member := observe.TeammateOf(os.Getenv); member != "" {

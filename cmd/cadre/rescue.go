@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/consolidate"
-	"cadre/internal/coord"
-	"cadre/internal/desk"
-	"cadre/internal/resume"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/host"
+	"cadre/internal/inspect"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -29,14 +29,14 @@ func (a *app) reviewCommand() *cobra.Command {
 		if t := d.Team(); t.Status != team.TeamComplete && t.Status != team.TeamAborted {
 			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s is %s, not at its end; what it does is in cadre status %s", d.name, t.Status, d.name)}
 		}
-		found, err := resume.Examine(c.Context(), d.Desk, d.dir, time.Now())
+		found, err := inspect.Examine(c.Context(), d.Replica, d.dir, time.Now())
 		if err != nil {
 			return err
 		}
 		var tasks []team.Task
 		d.View(func(s *team.State) { tasks = slices.Collect(s.Tasks()) })
 		value := struct {
-			*resume.Examination
+			*inspect.Examination
 			All    []team.Task         `json:"all"`
 			Record *consolidate.Record `json:"record,omitempty"`
 		}{Examination: found, All: tasks}
@@ -47,12 +47,12 @@ func (a *app) reviewCommand() *cobra.Command {
 			if err := writeReview(w, found, tasks); err != nil {
 				return err
 			}
-			return a.writeRecord(c.Context(), w, d.Desk, d.dir)
+			return a.writeRecord(c.Context(), w, d.Replica, d.dir)
 		})
 	})
 }
 
-func writeReview(w *sanitize.Writer, e *resume.Examination, tasks []team.Task) error {
+func writeReview(w *sanitize.Writer, e *inspect.Examination, tasks []team.Task) error {
 	if err := writeExamination(w, e); err != nil {
 		return err
 	}
@@ -61,13 +61,13 @@ func writeReview(w *sanitize.Writer, e *resume.Examination, tasks []team.Task) e
 	}
 	if len(tasks) > 0 {
 		w.Printf("\n")
-		table := show.NewTable(len(tasks)+1, "TASK", "STATUS", "BY", "SUBJECT", "RESULT")
+		table := render.NewTable(len(tasks)+1, "TASK", "STATUS", "BY", "SUBJECT", "RESULT")
 		for _, t := range tasks {
 			result := t.Result
 			if t.GivenUp() {
 				result = t.Failure
 			}
-			table.Row(t.ID, show.TaskState(t), t.CompletedBy, t.Subject, firstLine(result))
+			table.Row(t.ID, render.TaskState(t), t.CompletedBy, t.Subject, firstLine(result))
 		}
 		if err := table.Write(w); err != nil {
 			return err
@@ -87,29 +87,29 @@ func (a *app) abortCommand() *cobra.Command {
 	}, func(c *cobra.Command, name string, _ []string) error {
 		ctx, cancel := context.WithTimeoutCause(c.Context(), time.Minute, fmt.Errorf("not everybody has ended within a minute"))
 		defer cancel()
-		d, dir, err := a.open(ctx, name, true)
+		rep, dir, err := a.open(ctx, name, true)
 		if err != nil {
 			return err
 		}
-		defer d.Close()
-		was := d.Team().Consolidation
-		if d.Team().Status != team.TeamAborted {
-			if _, err := d.Do(ctx, team.Command{Actor: a.actor, Body: &team.SetStatus{Status: team.TeamAborted, Reason: reason}}); err != nil {
+		defer rep.Close()
+		was := rep.Team().Consolidation
+		if rep.Team().Status != team.TeamAborted {
+			if _, err := rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.SetStatus{Status: team.TeamAborted, Reason: reason}}); err != nil {
 				return err
 			}
 		}
-		if err := coord.Settle(ctx, filepath.Join(dir, "hosts"), d.Team().Dir, a.note); err != nil {
+		if err := host.Settle(ctx, filepath.Join(dir, "hosts"), rep.Team().Dir, a.note); err != nil {
 			return &team.Error{Code: team.NotReady, Text: "the team is aborted, but a process of it is still there: " + err.Error() + "; run cadre abort again"}
 		}
 		if was.Open() {
-			if err := consolidate.Settle(ctx, consolidate.Options{Desk: d, Dir: dir, Log: a.note}); err != nil {
+			if err := consolidate.Settle(ctx, consolidate.Options{Replica: rep, Dir: dir, Log: a.note}); err != nil {
 				return &team.Error{Code: team.NotReady, Text: "the team is aborted, but its consolidation has not ended: " + err.Error()}
 			}
 		}
-		if err := coord.KeepWork(ctx, dir, d.Team().Dir, a.note); err != nil {
+		if err := host.KeepWork(ctx, dir, rep.Team().Dir, a.note); err != nil {
 			return err
 		}
-		return a.print(d.Team(), said("team %s is aborted; to read its record: cadre review %s", name, name))
+		return a.print(rep.Team(), said("team %s is aborted; to read its record: cadre review %s", name, name))
 	})
 	c.Flags().StringVar(&reason, "reason", "", "why, for the record")
 	return c
@@ -121,8 +121,8 @@ func (a *app) windDown(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.act(c, name, &team.SetStatus{Status: team.TeamConsolidating}, func(d *desk.Desk, _ *team.Record) error {
-		return a.print(d.Team(), said("team %s begins nothing new; when everybody is done: cadre consolidate %s", name, name))
+	return a.act(c, name, &team.SetStatus{Status: team.TeamConsolidating}, func(rep *replica.Replica, _ *team.Record) error {
+		return a.print(rep.Team(), said("team %s begins nothing new; when everybody is done: cadre consolidate %s", name, name))
 	})
 }
 
@@ -142,37 +142,37 @@ func (a *app) reassignCommand() *cobra.Command {
 func (a *app) reassign(ctx context.Context, name, task, to, actor string, force bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, fmt.Errorf("team %s was busy for %s", name, lockWait))
 	defer cancel()
-	d, dir, err := a.open(ctx, name, true)
+	rep, dir, err := a.open(ctx, name, true)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer rep.Close()
 	var t team.Task
 	var there bool
-	d.View(func(s *team.State) { t, there = s.Task(task) })
+	rep.View(func(s *team.State) { t, there = s.Task(task) })
 	if !there {
 		return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("no task %q in team %s; cadre task list %s shows the tasks", task, name, name)}
 	}
 	if t.Status == team.InProgress && t.Owner != to {
-		found, err := resume.Examine(ctx, d, dir, time.Now())
+		found, err := inspect.Examine(ctx, rep, dir, time.Now())
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(found.Members, func(m resume.Member) bool { return m.Name == t.Owner })
-		if i >= 0 && found.Members[i].Life != resume.Offline && !force {
+		i := slices.IndexFunc(found.Members, func(m inspect.Member) bool { return m.Name == t.Owner })
+		if i >= 0 && found.Members[i].Life != inspect.Offline && !force {
 			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s works on task %s%s; to take it from it: cadre reassign %s %s %s --force", t.Owner, task, perhaps(found.Members[i]), name, task, to)}
 		}
-		if err := coord.KeepDone(ctx, d, dir, t); err != nil {
+		if err := host.KeepDone(ctx, rep, dir, t); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
 			a.note(err.Error()) // the task is needed elsewhere all the same
 		}
 	}
-	if _, err := d.Do(ctx, team.Command{Actor: actor, Body: &team.UpdateTask{Task: task, Owner: &to}}); err != nil {
+	if _, err := rep.Do(ctx, team.Command{Actor: actor, Body: &team.UpdateTask{Task: task, Owner: &to}}); err != nil {
 		return err
 	}
-	d.View(func(s *team.State) { t, _ = s.Task(task) })
+	rep.View(func(s *team.State) { t, _ = s.Task(task) })
 	what := ""
 	if t.Saved != nil && t.Saved.Member != to {
 		what = ", with what " + t.Saved.Member + " had done of it"
@@ -181,11 +181,11 @@ func (a *app) reassign(ctx context.Context, name, task, to, actor string, force 
 }
 
 // perhaps is why a member that is not known to be offline has to be reckoned with.
-func perhaps(m resume.Member) string {
+func perhaps(m inspect.Member) string {
 	switch m.Life {
-	case resume.Outside:
+	case inspect.Outside:
 		return ", and whether that session lives is not known"
-	case resume.Unknown:
+	case inspect.Unknown:
 		return ", and it is not known whether it lives: " + m.Why
 	}
 	return fmt.Sprintf(" and is %s", m.Life)
@@ -204,7 +204,7 @@ func (a *app) resendCommand() *cobra.Command {
 				}
 				body.Seqs = append(body.Seqs, seq)
 			}
-			return a.act(c, args[0], body, func(_ *desk.Desk, r *team.Record) error {
+			return a.act(c, args[0], body, func(_ *replica.Replica, r *team.Record) error {
 				e, _ := find[*team.MessagesResent](r)
 				if e == nil {
 					e = &team.MessagesResent{Member: args[1]}
@@ -225,31 +225,31 @@ func (a *app) factsCommand() *cobra.Command {
 		Long: "Show the files that the team named as shared facts, in its file or with --add, and whether they are as they were when the team\nlast took note of them. With --record it takes note of them as they are now.",
 	}, func(c *cobra.Command, name string, _ []string) error {
 		ctx := c.Context()
-		d, dir, err := a.open(ctx, name, true)
+		rep, dir, err := a.open(ctx, name, true)
 		if err != nil {
 			return err
 		}
-		defer d.Close()
-		facts := slices.Clone(d.Team().Facts)
+		defer rep.Close()
+		facts := slices.Clone(rep.Team().Facts)
 		for _, one := range add {
 			f, err := factOf(one)
 			if err != nil {
 				return err
 			}
-			if _, err := resume.Recorded(ctx, d.Team().Dir, []team.Fact{f}); err != nil {
+			if _, err := inspect.Recorded(ctx, rep.Team().Dir, []team.Fact{f}); err != nil {
 				return err
 			}
 			facts = append(slices.DeleteFunc(facts, func(old team.Fact) bool { return old.Name == f.Name }), f)
 		}
 		if record || len(add) > 0 {
-			if facts, err = resume.Facts(ctx, d.Team().Dir, facts); err != nil {
+			if facts, err = inspect.Facts(ctx, rep.Team().Dir, facts); err != nil {
 				return err
 			}
-			if _, err := d.Do(ctx, team.Command{Actor: a.actor, Body: &team.RecordFacts{Facts: facts}}); err != nil {
+			if _, err := rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.RecordFacts{Facts: facts}}); err != nil {
 				return err
 			}
 		}
-		found, err := resume.Examine(ctx, d, dir, time.Now())
+		found, err := inspect.Examine(ctx, rep, dir, time.Now())
 		if err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ func (a *app) factsCommand() *cobra.Command {
 			if len(found.Facts) == 0 {
 				return said("team %s relies on no files; to name one: cadre facts %s --add NAME=PATH", name, name)(w)
 			}
-			var table show.Table
+			var table render.Table
 			table.Row("FACT", "STATE", "PATH")
 			for _, f := range found.Facts {
 				table.Row(f.Name, f.State(), f.Path)
@@ -279,7 +279,7 @@ func factsOf(ctx context.Context, dir string, args []string) (facts []team.Fact,
 		}
 		facts = append(facts, f)
 	}
-	return resume.Recorded(ctx, dir, facts)
+	return inspect.Recorded(ctx, dir, facts)
 }
 
 // factOf reads NAME=PATH, or a path alone, which is its name too.

@@ -13,17 +13,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/agent/drivers"
-	"cadre/internal/checkpoint"
 	"cadre/internal/consolidate"
-	"cadre/internal/coord"
-	"cadre/internal/desk"
-	"cadre/internal/leader"
-	"cadre/internal/proc"
-	"cadre/internal/resume"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/host"
+	"cadre/internal/inspect"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
+	"cadre/internal/run/teamfile"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
-	"cadre/internal/teamfile"
 	"cadre/internal/transfer"
 )
 
@@ -96,20 +96,20 @@ type resumption struct {
 }
 
 // settled makes sure that the team that is here is the one that counts, and looks whether work that was missing is there by now.
-func (a *app) settled(ctx context.Context, d *desk.Desk, dir string, how resumption) error {
-	t := d.Team()
-	if err := transfer.Here(ctx, d, dir, how.ours); err != nil {
+func (a *app) settled(ctx context.Context, rep *replica.Replica, dir string, how resumption) error {
+	t := rep.Team()
+	if err := transfer.Here(ctx, rep, dir, how.ours); err != nil {
 		return a.moving(err, t.Name, "cadre resume "+t.Name)
 	}
 	if t.CheckHere() != nil && how.takeBack {
-		if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.TakeBackTeam{}}); err != nil {
+		if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.TakeBackTeam{}}); err != nil {
 			return err
 		}
 		a.note(fmt.Sprintf("team %s is taken back; where another machine continued it since, that is another history of the team", t.Name))
 	} else if err := t.CheckHere(); err != nil {
 		return err
 	}
-	return a.recheck(ctx, d)
+	return a.recheck(ctx, rep)
 }
 
 // counts makes sure, before a team is run that is there already, that no other history of it counts.
@@ -117,31 +117,31 @@ func (a *app) counts(ctx context.Context, name string) error {
 	if _, err := a.home.Folder(name); err != nil {
 		return nil // no team of that name exists, or the run reports what is wrong with the name
 	}
-	d, dir, err := a.open(ctx, name, false)
+	rep, dir, err := a.open(ctx, name, false)
 	if err != nil {
 		return nil // the run says why it cannot be opened
 	}
-	defer d.Close()
-	t := d.Team()
+	defer rep.Close()
+	t := rep.Team()
 	if over := t.Status == team.TeamComplete || t.Status == team.TeamAborted; over || t.CheckOurs() != nil {
 		return nil
 	}
-	return errors.Join(t.CheckHere(), a.onlyOne(ctx, d, dir))
+	return errors.Join(t.CheckHere(), a.onlyOne(ctx, rep, dir))
 }
 
 // onlyOne refuses to run a team of which the repository has another history, or a later state.
-func (a *app) onlyOne(ctx context.Context, d *desk.Desk, dir string) error {
-	if err := transfer.Here(ctx, d, dir, false); err != nil {
-		name := d.Team().Name
+func (a *app) onlyOne(ctx context.Context, rep *replica.Replica, dir string) error {
+	if err := transfer.Here(ctx, rep, dir, false); err != nil {
+		name := rep.Team().Name
 		return a.moving(err, name, "cadre resume "+name)
 	}
 	return nil
 }
 
 // recheck records which missing work has been found, and prints what is still missing.
-func (a *app) recheck(ctx context.Context, d *desk.Desk) error {
+func (a *app) recheck(ctx context.Context, rep *replica.Replica) error {
 	var missing []team.Missing
-	d.View(func(s *team.State) { missing = s.Missing() })
+	rep.View(func(s *team.State) { missing = s.Missing() })
 	if len(missing) == 0 {
 		return nil
 	}
@@ -150,16 +150,16 @@ func (a *app) recheck(ctx context.Context, d *desk.Desk) error {
 		return err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
-	found, err := transfer.Recheck(ctx, procs, d.Team(), missing)
+	found, err := transfer.Recheck(ctx, procs, rep.Team(), missing)
 	if err != nil {
 		return err
 	}
 	if len(found) > 0 {
-		if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportFound{Tasks: found}}); err != nil {
+		if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportFound{Tasks: found}}); err != nil {
 			return err
 		}
 		a.note("found: the work of task " + strings.Join(found, ", "))
-		d.View(func(s *team.State) { missing = s.Missing() })
+		rep.View(func(s *team.State) { missing = s.Missing() })
 	}
 	for _, m := range missing {
 		a.note(fmt.Sprintf("missing of task %s: %s", m.Task, m.What))
@@ -172,33 +172,33 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 	if _, err := a.home.Folder(name); team.CodeOf(err) == team.NotFound {
 		return a.notHere(ctx, name)
 	}
-	d, dir, err := a.open(ctx, name, true)
+	rep, dir, err := a.open(ctx, name, true)
 	if err != nil {
 		return err
 	}
-	closed := sync.OnceFunc(func() { d.Close() })
+	closed := sync.OnceFunc(func() { rep.Close() })
 	defer closed()
-	t := d.Team()
+	t := rep.Team()
 	if t.Status == team.TeamComplete && t.Consolidation.Step == team.Done && !t.CleanedUp && !sealed(dir) { // killed at the very end
 		closed()
 		return a.consolidate(ctx, name, consolidate.Options{Actor: team.User})
 	}
-	if err := resume.Refusal(t); err != nil {
+	if err := inspect.Refusal(t); err != nil {
 		return err
 	}
 	if how.dir != "" {
-		if err := a.move(ctx, d, dir, how.dir); err != nil {
+		if err := a.move(ctx, rep, dir, how.dir); err != nil {
 			return err
 		}
-		t = d.Team()
+		t = rep.Team()
 	}
 	if how.restored == nil {
-		if err := a.settled(ctx, d, dir, how); err != nil {
+		if err := a.settled(ctx, rep, dir, how); err != nil {
 			return err
 		}
-		t = d.Team()
+		t = rep.Team()
 	}
-	found, err := resume.Examine(ctx, d, dir, time.Now())
+	found, err := inspect.Examine(ctx, rep, dir, time.Now())
 	if err != nil {
 		return err
 	}
@@ -216,23 +216,23 @@ func (a *app) resume(ctx context.Context, name string, how resumption) error {
 		closed()
 		return a.consolidate(ctx, name, consolidate.Options{Actor: team.User})
 	}
-	lead, _ := memberOf(d, t.Lead)
+	lead, _ := memberOf(rep, t.Lead)
 	byHand := t.Origin == "" && lead.Agent == team.External
-	if byHand && !how.takeOver && found.Lead.Lives && found.Hostless() && !coord.Hosted(filepath.Join(dir, "hosts")) {
-		if err := rehost(ctx, d, dir); err != nil || a.json {
+	if byHand && !how.takeOver && found.Lead.Lives && found.Hostless() && !host.Hosted(filepath.Join(dir, "hosts")) {
+		if err := rehost(ctx, rep, dir); err != nil || a.json {
 			return err
 		}
 		return said("session %s goes on leading team %s, and its teammates run again", t.LeadSession, name)(a.out.Writer)
 	}
-	lock, err := a.takeLead(ctx, d, dir, found, how.takeOver)
+	lock, err := a.takeLead(ctx, rep, dir, found, how.takeOver)
 	if err != nil {
 		return err
 	}
 	if byHand {
 		defer lock.Unlock()
-		return a.resumeByHand(ctx, d, dir)
+		return a.resumeByHand(ctx, rep, dir)
 	}
-	if err := a.keepSaved(ctx, d, dir); err != nil {
+	if err := a.keepSaved(ctx, rep, dir); err != nil {
 		lock.Unlock()
 		return err
 	}
@@ -254,17 +254,17 @@ func sealed(dir string) bool {
 	return r != nil || err != nil
 }
 
-func memberOf(d *desk.Desk, name string) (m team.Member, ok bool) {
-	d.View(func(s *team.State) { m, ok = s.Member(name) })
+func memberOf(rep *replica.Replica, name string) (m team.Member, ok bool) {
+	rep.View(func(s *team.State) { m, ok = s.Member(name) })
 	return m, ok
 }
 
 // takeLead takes the lock of who leads, or says who does. With takeOver the session that has it is told to let go, and waited for.
-func (a *app) takeLead(ctx context.Context, d *desk.Desk, dir string, found *resume.Examination, takeOver bool) (*leader.Lock, error) {
+func (a *app) takeLead(ctx context.Context, rep *replica.Replica, dir string, found *inspect.Examination, takeOver bool) (*leader.Lock, error) {
 	lock, err := leader.Claim(dir)
 	if err == nil {
 		if takeOver && found.Lead.Session != "" && found.Lead.Session != team.User {
-			_, err = d.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}})
+			_, err = rep.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}})
 		}
 		return lock, err
 	}
@@ -272,9 +272,9 @@ func (a *app) takeLead(ctx context.Context, d *desk.Desk, dir string, found *res
 		return nil, err
 	}
 	if !takeOver {
-		return nil, a.ledByOther(ctx, d, dir)
+		return nil, a.ledByOther(ctx, rep, dir)
 	}
-	if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}}); err != nil {
+	if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}}); err != nil {
 		return nil, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, 15*time.Second)
@@ -286,7 +286,7 @@ func (a *app) takeLead(ctx context.Context, d *desk.Desk, dir string, found *res
 		}
 		select {
 		case <-waiting.Done():
-			t := d.Team()
+			t := rep.Team()
 			return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("the lead of team %s is yours, and the process that had it does not end; end it (cadre probe %s tells who lives), and try again", t.Name, t.Name)}
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -294,11 +294,11 @@ func (a *app) takeLead(ctx context.Context, d *desk.Desk, dir string, found *res
 }
 
 // ledByOther is the refusal of the lead, which another process has, or is about to have: it may have been faster than we since the team was examined.
-func (a *app) ledByOther(ctx context.Context, d *desk.Desk, dir string) error {
-	if err := d.Refresh(ctx); err != nil {
+func (a *app) ledByOther(ctx context.Context, rep *replica.Replica, dir string) error {
+	if err := rep.Refresh(ctx); err != nil {
 		return err
 	}
-	now, err := resume.Examine(ctx, d, dir, time.Now())
+	now, err := inspect.Examine(ctx, rep, dir, time.Now())
 	if err != nil {
 		return err
 	}
@@ -316,18 +316,18 @@ func (a *app) ledByOther(ctx context.Context, d *desk.Desk, dir string) error {
 }
 
 // keepSaved keeps with their tasks what members saved while there was no lead, where no host that lives does that.
-func (a *app) keepSaved(ctx context.Context, d *desk.Desk, dir string) error {
-	if coord.Hosted(filepath.Join(dir, "hosts")) {
+func (a *app) keepSaved(ctx context.Context, rep *replica.Replica, dir string) error {
+	if host.Hosted(filepath.Join(dir, "hosts")) {
 		return nil
 	}
 	var members []team.Member
-	d.View(func(s *team.State) { members = s.Members() })
+	rep.View(func(s *team.State) { members = s.Members() })
 	for _, m := range members {
-		if _, _, err := coord.ReadSaved(dir, m.Name); err != nil {
+		if _, _, err := host.ReadSaved(dir, m.Name); err != nil {
 			a.note(fmt.Sprintf("what %s saved cannot be read and is passed over: %v", m.Name, err))
 			continue
 		}
-		if err := coord.KeepSaved(ctx, d, dir, m.Name); err != nil {
+		if err := host.KeepSaved(ctx, rep, dir, m.Name); err != nil {
 			return err
 		}
 	}
@@ -335,44 +335,44 @@ func (a *app) keepSaved(ctx context.Context, d *desk.Desk, dir string) error {
 }
 
 // resumeByHand goes on with a team that its user leads by commands.
-func (a *app) resumeByHand(ctx context.Context, d *desk.Desk, dir string) error {
-	t := d.Team()
-	if err := leader.Attach(ctx, leader.Options{Desk: d, Dir: dir, Log: a.note}); err != nil {
+func (a *app) resumeByHand(ctx context.Context, rep *replica.Replica, dir string) error {
+	t := rep.Team()
+	if err := leader.Attach(ctx, leader.Options{Replica: rep, Dir: dir, Log: a.note}); err != nil {
 		return err
 	}
-	if err := a.keepSaved(ctx, d, dir); err != nil {
+	if err := a.keepSaved(ctx, rep, dir); err != nil {
 		return err
 	}
-	if err := rehost(ctx, d, dir); err != nil || a.json {
+	if err := rehost(ctx, rep, dir); err != nil || a.json {
 		return err
 	}
 	return said("team %s goes on; you lead it: cadre status %s", t.Name, t.Name)(a.out.Writer)
 }
 
 // rehost sees to it that everybody whose session cadre runs has a living host, and is tried at once.
-func rehost(ctx context.Context, d *desk.Desk, dir string) error {
+func rehost(ctx context.Context, rep *replica.Replica, dir string) error {
 	var members []team.Member
 	var hosted []string
-	d.View(func(s *team.State) { members = s.Members() })
+	rep.View(func(s *team.State) { members = s.Members() })
 	for _, m := range members {
 		if !m.Status.Running() || m.Agent == team.External {
 			continue
 		}
 		if m.Setbacks > 0 {
-			if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.RetryMember{Member: m.Name}}); err != nil {
+			if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.RetryMember{Member: m.Name}}); err != nil {
 				return err
 			}
 		}
 		hosted = append(hosted, m.Name)
 	}
-	return ensureHost(ctx, d, dir, hosted...)
+	return ensureHost(ctx, rep, dir, hosted...)
 }
 
 func (a *app) probeCommand() *cobra.Command {
 	return a.looking(0, &cobra.Command{
 		Use: "probe [TEAM]", Short: "Say who of a team lives, and touch nothing",
 	}, func(c *cobra.Command, d opened, _ []string) error {
-		found, err := resume.Examine(c.Context(), d.Desk, d.dir, time.Now())
+		found, err := inspect.Examine(c.Context(), d.Replica, d.dir, time.Now())
 		if err != nil {
 			return err
 		}
@@ -387,8 +387,8 @@ func (a *app) probeCommand() *cobra.Command {
 }
 
 // writeExamination writes what was found, in the order of the steps.
-func writeExamination(w *sanitize.Writer, e *resume.Examination) error {
-	now := desk.Now()
+func writeExamination(w *sanitize.Writer, e *inspect.Examination) error {
+	now := replica.Now()
 	t := e.Team
 	line := func(good bool, format string, args ...any) {
 		mark := "✓"
@@ -425,11 +425,11 @@ func writeExamination(w *sanitize.Writer, e *resume.Examination) error {
 	case l.Taking:
 		line(false, "session %s led it and is gone; another process is taking the lead", l.Session)
 	case l.Machine != "" && !l.Stale:
-		line(false, "session %s leads it on the machine %s; last seen %s", l.Session, l.Machine, show.Ago(now, l.LastSeen))
+		line(false, "session %s leads it on the machine %s; last seen %s", l.Session, l.Machine, render.Ago(now, l.LastSeen))
 	case l.Lost != 0:
-		line(false, "session %s led it and is lost since %s; last seen %s", l.Session, show.Ago(now, l.Lost), show.Ago(now, l.LastSeen))
+		line(false, "session %s led it and is lost since %s; last seen %s", l.Session, render.Ago(now, l.Lost), render.Ago(now, l.LastSeen))
 	default:
-		line(false, "session %s led it and is gone; last seen %s", l.Session, show.Ago(now, l.LastSeen))
+		line(false, "session %s led it and is gone; last seen %s", l.Session, render.Ago(now, l.LastSeen))
 	}
 	for _, s := range e.Skew {
 		line(false, "clock skew: %s. Times are not trusted; order is by seq", s)
@@ -437,13 +437,13 @@ func writeExamination(w *sanitize.Writer, e *resume.Examination) error {
 	for _, m := range e.Place {
 		line(false, "%s", m)
 	}
-	line(e.Count(resume.Offline) == 0, "%s", lives(e))
-	var table show.Table
+	line(e.Count(inspect.Offline) == 0, "%s", lives(e))
+	var table render.Table
 	table.Row("", "MEMBER", "AGENT", "LIFE", "STATUS", "LAST SEEN", "TASK", "CONTEXT", "")
 	for _, m := range e.Members {
 		seen := ""
 		if m.LastSeen > 0 {
-			seen = show.Ago(now, m.LastSeen)
+			seen = render.Ago(now, m.LastSeen)
 		}
 		why := m.Why
 		if m.Saved {
@@ -468,12 +468,12 @@ func writeExamination(w *sanitize.Writer, e *resume.Examination) error {
 		if to == "*" {
 			to = "everybody"
 		}
-		w.Printf("    #%d %s %s → %s: %s\n", m.Seq, show.When(now, m.SentAt), from, to, firstLine(m.Body))
+		w.Printf("    #%d %s %s → %s: %s\n", m.Seq, render.When(now, m.SentAt), from, to, firstLine(m.Body))
 	}
 	all := e.Tasks["pending"] + e.Tasks["in_progress"] + e.Tasks["completed"]
 	left := ""
 	if e.Left > 0 {
-		left = ", about " + show.Span(e.Left) + " left"
+		left = ", about " + render.Span(e.Left) + " left"
 	}
 	line(true, "%d of %s done (%d %%), %d in progress%s", e.Tasks["completed"], plural(all, "task"), e.Percent, e.Tasks["in_progress"], left)
 	for _, task := range e.InProgress {
@@ -482,9 +482,9 @@ func writeExamination(w *sanitize.Writer, e *resume.Examination) error {
 	return nil
 }
 
-func lives(e *resume.Examination) string {
+func lives(e *inspect.Examination) string {
 	var parts []string
-	for _, l := range []resume.Life{resume.Online, resume.Offline, resume.Resting, resume.Unknown, resume.Outside, resume.Ended} {
+	for _, l := range []inspect.Life{inspect.Online, inspect.Offline, inspect.Resting, inspect.Unknown, inspect.Outside, inspect.Ended} {
 		if n := e.Count(l); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, l))
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/access"
-	"cadre/internal/claudefs"
-	"cadre/internal/desk"
-	"cadre/internal/home"
+	"cadre/internal/claude/projection"
 	"cadre/internal/hook"
-	"cadre/internal/proc"
-	"cadre/internal/sanitize"
+	"cadre/internal/layout"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -26,7 +26,7 @@ const lockWait = 30 * time.Second
 
 // app is what the commands share.
 type app struct {
-	home home.Home
+	home layout.Home
 	who  access.Caller // who calls; home is scoped to it
 	// actor acts with the command: whom its flags name, the member in whose session cadre was called, or the user. A command that
 	// only reads has none.
@@ -79,7 +79,7 @@ func (a *app) root() *cobra.Command {
 			if asked || c.Name() == "version" { // which needs no folders
 				return nil
 			}
-			if a.home, err = home.Find(); err != nil {
+			if a.home, err = layout.Find(); err != nil {
 				return err
 			}
 			return a.admit(c)
@@ -122,56 +122,56 @@ func subcommand(c *cobra.Command, args []string) error {
 }
 
 func (a *app) glance(ctx context.Context, name string) (team.Team, error) {
-	d, _, err := a.open(ctx, name, false)
+	rep, _, err := a.open(ctx, name, false)
 	if err != nil {
 		return team.Team{}, err
 	}
-	defer d.Close()
-	return d.Team(), nil
+	defer rep.Close()
+	return rep.Team(), nil
 }
 
-// open opens a desk on the team; a writing one has hooks and keeps the projections, and is refused for a team that is only observed. It also returns the team's
+// open opens a replica on the team; a writing one has hooks and keeps the projections, and is refused for a team that is only observed. It also returns the team's
 // folder.
-func (a *app) open(ctx context.Context, name string, writing bool) (*desk.Desk, string, error) {
+func (a *app) open(ctx context.Context, name string, writing bool) (*replica.Replica, string, error) {
 	j, dir, err := a.home.Open(name, a.note)
 	if err != nil {
 		return nil, "", err
 	}
-	options := desk.Options{Log: a.note}
+	options := replica.Options{Log: a.note}
 	if writing {
 		// A session that stays, such as a lead without a host, is not to end with a sync that failed.
-		options.Reopen = func(context.Context) (desk.Journal, error) {
+		options.Reopen = func(context.Context) (replica.Journal, error) {
 			j, _, err := a.home.Open(name, a.note)
 			return j, err
 		}
 		options.Hooks = a.hooks(nil)
 		options.Project = a.projector(dir)
 	}
-	d, err := desk.Open(ctx, j, options)
+	rep, err := replica.Open(ctx, j, options)
 	if err != nil || !writing {
-		return d, dir, err
+		return rep, dir, err
 	}
-	t := d.Team()
+	t := rep.Team()
 	if err := t.CheckOurs(); err != nil {
-		return nil, dir, errors.Join(err, d.Close())
+		return nil, dir, errors.Join(err, rep.Close())
 	}
-	return d, dir, nil
+	return rep, dir, nil
 }
 
 // note tells the person something that is no result.
 func (a *app) note(text string) { say(a.err.Writer, text) }
 
-func (a *app) projector(dir string) func(context.Context, desk.Journal, *team.State) error {
+func (a *app) projector(dir string) func(context.Context, replica.Journal, *team.State) error {
 	return a.projection(dir).Project
 }
 
-func (a *app) projection(dir string) *claudefs.Projector {
-	return &claudefs.Projector{Claude: a.home.Claude, Mark: filepath.Join(dir, claudefs.MarkFile), Log: a.note}
+func (a *app) projection(dir string) *projection.Projector {
+	return &projection.Projector{Claude: a.home.Claude, Mark: filepath.Join(dir, projection.MarkFile), Log: a.note}
 }
 
 // hooks runs the hooks of settings files. procs returns the register that starts them: a host's, in which they are marked as the
 // user's. Where it is nil, or returns nil, one is made for each event.
-func (a *app) hooks(procs func() *proc.Register) desk.Hooks {
+func (a *app) hooks(procs func() *proc.Register) replica.Hooks {
 	return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
 		var children *proc.Register
 		if procs != nil {
@@ -184,7 +184,7 @@ func (a *app) hooks(procs func() *proc.Register) desk.Hooks {
 			}
 			defer children.Close(context.WithoutCancel(ctx))
 		}
-		return desk.SettingsHooks(a.home.Claude, hook.Trust{File: a.home.Trust()}, hook.Runner{Children: children})(ctx, t, e)
+		return replica.SettingsHooks(a.home.Claude, hook.Trust{File: a.home.Trust()}, hook.Runner{Children: children})(ctx, t, e)
 	}
 }
 

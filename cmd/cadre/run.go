@@ -14,14 +14,14 @@ import (
 
 	"cadre/internal/agent/drivers"
 	"cadre/internal/consolidate"
-	"cadre/internal/desk"
-	"cadre/internal/regularfile"
-	"cadre/internal/resume"
+	"cadre/internal/inspect"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/run"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/run/teamfile"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
-	"cadre/internal/teamfile"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -160,9 +160,9 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 	p := &progress{app: a, live: !a.json && a.out.terminal()}
 	asker := newAsker(a, p)
 	o.Began, o.Log, o.Said = p.began, p.note, p.said
-	o.Saw = func(r *team.Record, d *desk.Desk) {
-		p.saw(r, d)
-		asker.saw(ctx, r, d)
+	o.Saw = func(r *team.Record, rep *replica.Replica) {
+		p.saw(r, rep)
+		asker.saw(ctx, r, rep)
 	}
 	r, err := run.Run(ctx, o)
 	p.clear()
@@ -170,7 +170,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 		return err
 	}
 	done := func() error {
-		return a.out.Printf("%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open, show.Span(time.Duration(r.Seconds*float64(time.Second))), r.Report)
+		return a.out.Printf("%d of %d tasks done in %s; report: %s\n", r.Completed, r.Completed+r.Failed+r.Open, render.Span(time.Duration(r.Seconds*float64(time.Second))), r.Report)
 	}
 	var sealed sealedTeam
 	var failure error
@@ -230,7 +230,7 @@ func (a *app) runAndConsolidate(ctx context.Context, o run.Options, commits bool
 func next(r run.Result) string {
 	var waits []string
 	if len(r.Pending.Branches) > 0 {
-		waits = append(waits, "work on "+show.Branches(r.Pending.Branches))
+		waits = append(waits, "work on "+render.Branches(r.Pending.Branches))
 	}
 	if n := len(r.Pending.Files); n > 0 {
 		waits = append(waits, plural(n, "file"))
@@ -254,12 +254,12 @@ func (a *app) consolidates(ctx context.Context, o run.Options) bool {
 	if _, err := a.home.Folder(o.File.Name); err != nil {
 		return false
 	}
-	d, _, err := a.open(ctx, o.File.Name, false)
+	rep, _, err := a.open(ctx, o.File.Name, false)
 	if err != nil {
 		return false // the run says why
 	}
-	defer d.Close()
-	t := d.Team()
+	defer rep.Close()
+	t := rep.Team()
 	return t.Consolidation.Open() && t.Origin == o.Path && t.OriginDigest == o.File.Digest() && t.Dir == o.Dir
 }
 
@@ -268,7 +268,7 @@ type progress struct {
 	app  *app
 	live bool
 
-	looker *resume.Looker
+	looker *inspect.Looker
 	known  map[string]bool // keys of what waits for the user and was shown
 
 	uncounted []string // agents that were said to tell no cost
@@ -289,38 +289,38 @@ func (p *progress) began(t team.Team, again bool) {
 	p.printf("team %s %s in %s", t.Name, what, t.Dir)
 }
 
-func (p *progress) saw(r *team.Record, d *desk.Desk) {
+func (p *progress) saw(r *team.Record, rep *replica.Replica) {
 	if p.app.json {
-		p.warn(d)
+		p.warn(rep)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.app.printRecord(r, true, "")
 		return
 	}
 	now := ""
-	d.View(func(s *team.State) {
+	rep.View(func(s *team.State) {
 		all := s.Count(team.Pending) + s.Count(team.InProgress) + s.Count(team.Completed)
 		now = fmt.Sprintf("%d of %d tasks done, %d in progress", s.Count(team.Completed), all, s.Count(team.InProgress))
 	})
 	p.mu.Lock()
 	p.status = now
 	p.mu.Unlock()
-	p.warn(d)
-	fresh := p.fresh(r, d)
+	p.warn(rep)
+	fresh := p.fresh(r, rep)
 	for _, e := range r.Events {
-		if line := headline(e, r, d); line != "" && !saysMore(fresh, e) && !p.repeats(e) {
-			p.printf("%s  %s", show.Clock(r.At), show.Clean(line))
+		if line := headline(e, r, rep); line != "" && !saysMore(fresh, e) && !p.repeats(e) {
+			p.printf("%s  %s", render.Clock(r.At), render.Clean(line))
 		}
 	}
 	for _, i := range fresh {
-		p.printf("%s  ! %s\n            %s", show.Clock(r.At), i.Text, command(d.Team().Name, i))
+		p.printf("%s  ! %s\n            %s", render.Clock(r.At), i.Text, command(rep.Team().Name, i))
 	}
 }
 
 // warn says which agents the budget does not bound, once for all that there are.
-func (p *progress) warn(d *desk.Desk) {
+func (p *progress) warn(rep *replica.Replica) {
 	var agents []string
-	d.View(func(s *team.State) { agents = s.Uncounted() })
+	rep.View(func(s *team.State) { agents = s.Uncounted() })
 	if len(agents) > 0 && !slices.Equal(agents, p.uncounted) {
 		p.uncounted = agents
 		p.note(uncounted(agents))
@@ -343,7 +343,7 @@ func (p *progress) said(member, text string) {
 	if !whole {
 		shown = strings.ToValidUTF8(text[:mostShown], "") + " …"
 	}
-	p.printf("%s    %s: %s", show.Clock(desk.Now()), member, show.Clean(shown))
+	p.printf("%s    %s: %s", render.Clock(replica.Now()), member, render.Clean(shown))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.words == nil {
@@ -367,16 +367,16 @@ func (p *progress) repeats(e team.Event) bool {
 }
 
 // fresh returns what has come to wait for the user since the call before. This process runs the sessions and leads, so what is found outside is of that no news.
-func (p *progress) fresh(r *team.Record, d *desk.Desk) (fresh []team.Item) {
-	if r.Seq < d.Seq() {
+func (p *progress) fresh(r *team.Record, rep *replica.Replica) (fresh []team.Item) {
+	if r.Seq < rep.Seq() {
 		return nil // there are more records to come
 	}
 	if p.looker == nil {
-		dir, err := p.app.home.Folder(d.Team().Name)
+		dir, err := p.app.home.Folder(rep.Team().Name)
 		if err != nil {
 			return nil
 		}
-		p.looker = &resume.Looker{Desk: d, Dir: dir}
+		p.looker = &inspect.Looker{Replica: rep, Dir: dir}
 	}
 	found, err := p.looker.Look(context.Background(), time.Now())
 	if err != nil {
@@ -385,7 +385,7 @@ func (p *progress) fresh(r *team.Record, d *desk.Desk) (fresh []team.Item) {
 	outside := *found
 	outside.Hosted, outside.Led = true, true
 	var items []team.Item
-	d.View(func(s *team.State) { items = s.Attention(desk.Now(), &outside) })
+	rep.View(func(s *team.State) { items = s.Attention(replica.Now(), &outside) })
 	waits := map[string]bool{}
 	for _, i := range items {
 		if i.WaitsFor != team.ForUser || i.Kind == team.ItemConsolidate { // the last line says more of that
@@ -417,9 +417,9 @@ func saysMore(items []team.Item, e team.Event) bool {
 }
 
 // headline is what a person who watches a run wants to know; the log has the rest.
-func headline(e team.Event, r *team.Record, d *desk.Desk) string {
+func headline(e team.Event, r *team.Record, rep *replica.Replica) string {
 	task := func(id string) (t team.Task) {
-		d.View(func(s *team.State) { t, _ = s.Task(id) })
+		rep.View(func(s *team.State) { t, _ = s.Task(id) })
 		return t
 	}
 	switch e := e.(type) {
@@ -427,7 +427,7 @@ func headline(e team.Event, r *team.Record, d *desk.Desk) string {
 		return fmt.Sprintf("▸ %s  %s", e.Member, task(e.Task).Subject)
 	case *team.TaskCompleted:
 		t := task(e.Task)
-		return fmt.Sprintf("✓ %s  %s (%s)", e.By, t.Subject, show.Span(time.Duration(r.At-t.StartedAt)*time.Millisecond))
+		return fmt.Sprintf("✓ %s  %s (%s)", e.By, t.Subject, render.Span(time.Duration(r.At-t.StartedAt)*time.Millisecond))
 	case *team.TaskFailed:
 		return fmt.Sprintf("✗ %s  %s: %s", e.By, task(e.Task).Subject, e.Reason)
 	case *team.TaskRolledBack:
@@ -448,15 +448,15 @@ func headline(e team.Event, r *team.Record, d *desk.Desk) string {
 			return fmt.Sprintf("! %s has trouble: %s", e.Member, e.Summary)
 		}
 	case *team.ReportAsked, *team.MemberTroubled, *team.HandoverRequested:
-		return "  " + show.Lines(&team.Record{At: r.At, Events: []team.Event{e}})[0]
+		return "  " + render.Lines(&team.Record{At: r.At, Events: []team.Event{e}})[0]
 	case *team.PermissionRequested:
 		return permissionLine(e, r)
 	case *team.PermissionAnswered:
 		if e.Outcome == "timed_out" {
-			return "! " + show.Lines(&team.Record{Events: []team.Event{e}})[0]
+			return "! " + render.Lines(&team.Record{Events: []team.Event{e}})[0]
 		}
 	case *team.MemberFailed, *team.HookRejected, *team.BudgetExhausted, *team.PlanSubmitted:
-		return "! " + show.Lines(&team.Record{Events: []team.Event{e}})[0]
+		return "! " + render.Lines(&team.Record{Events: []team.Event{e}})[0]
 	}
 	return ""
 }
@@ -469,10 +469,10 @@ func permissionLine(e *team.PermissionRequested, r *team.Record) string {
 			if a.Outcome == "allowed" {
 				return ""
 			}
-			return fmt.Sprintf("! %s may not use %s%s: %s", p.Member, p.Tool, prefix(": ", show.Input(p.Input)), a.Reason)
+			return fmt.Sprintf("! %s may not use %s%s: %s", p.Member, p.Tool, prefix(": ", render.Input(p.Input)), a.Reason)
 		}
 	}
-	return "! " + show.Lines(&team.Record{Events: []team.Event{e}})[0]
+	return "! " + render.Lines(&team.Record{Events: []team.Event{e}})[0]
 }
 
 func (p *progress) note(text string) {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"cadre/internal/observe"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
 
@@ -22,7 +22,7 @@ type screen struct {
 	bare bool                    // without colors
 
 	mu   sync.Mutex // guards what follows
-	said []show.Saying
+	said []render.Saying
 	note string // the last warning
 
 	wake chan struct{} // something has changed
@@ -54,7 +54,7 @@ func (p *screen) run() {
 		width, height := p.out.size()
 		lines := p.lines(width, height)
 		if p.keys && len(lines) < height {
-			lines = append(lines, show.Line{Text: show.Cut("q: quit", width), Tone: show.Faint})
+			lines = append(lines, render.Line{Text: render.Cut("q: quit", width), Tone: render.Faint})
 		}
 		p.out.Draw(p.page(lines, height)...)
 		select {
@@ -72,7 +72,7 @@ func (p *screen) run() {
 }
 
 // page puts lines in the place of what is on the screen.
-func (p *screen) page(lines []show.Line, height int) []any {
+func (p *screen) page(lines []render.Line, height int) []any {
 	var parts []any
 	next := sanitize.TopOfPage
 	for _, line := range lines {
@@ -92,10 +92,10 @@ func (p *screen) see(seen observe.Seen) {
 		if _, first := r.Events[0].(*team.TeamCreated); first {
 			p.said = nil
 		}
-		p.said = append(p.said, show.Sayings(r)...)
+		p.said = append(p.said, render.Sayings(r)...)
 	}
 	if n := len(p.said) - mostSaid; n > 0 {
-		p.said = append([]show.Saying(nil), p.said[n:]...)
+		p.said = append([]render.Saying(nil), p.said[n:]...)
 	}
 	for _, text := range seen.Warnings {
 		p.note = text
@@ -120,31 +120,31 @@ func (p *screen) close() {
 }
 
 // lines returns the lines of the board.
-func (p *screen) lines(width, height int) []show.Line {
+func (p *screen) lines(width, height int) []render.Line {
 	p.mu.Lock()
-	said, note := append([]show.Saying(nil), p.said...), p.note
+	said, note := append([]render.Saying(nil), p.said...), p.note
 	p.mu.Unlock()
 	if note != "" {
 		height--
 	}
-	var lines []show.Line
+	var lines []render.Line
 	p.view(func(s *team.State) {
 		if s == nil {
-			lines = []show.Line{{Text: "There is no " + p.what + " yet. It is shown when one begins.", Tone: show.Faint}}
+			lines = []render.Line{{Text: "There is no " + p.what + " yet. It is shown when one begins.", Tone: render.Faint}}
 			return
 		}
-		lines = show.Board(s, said, width, height-1)
+		lines = render.Board(s, said, width, height-1)
 	})
 	if note != "" {
-		lines = append(lines, show.Line{Text: show.Cut(show.Clean(note), width), Tone: show.Alarm})
+		lines = append(lines, render.Line{Text: render.Cut(render.Clean(note), width), Tone: render.Alarm})
 	}
 	return lines
 }
 
-var colors = map[show.Tone]sanitize.Sequence{show.Strong: sanitize.Bold, show.Live: sanitize.Green, show.Faint: sanitize.Dim, show.Alarm: sanitize.Red}
+var colors = map[render.Tone]sanitize.Sequence{render.Strong: sanitize.Bold, render.Live: sanitize.Green, render.Faint: sanitize.Dim, render.Alarm: sanitize.Red}
 
 // colored is the line with the color of its tone around it.
-func (p *screen) colored(line show.Line) []any {
+func (p *screen) colored(line render.Line) []any {
 	color := colors[line.Tone]
 	if p.bare || color == "" || line.Text == "" {
 		return []any{line.Text}

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"cadre/internal/agent/drivers"
-	"cadre/internal/feed"
 	"cadre/internal/observe"
-	"cadre/internal/solo"
+	"cadre/internal/observe/session"
+	"cadre/internal/observe/source"
 	"cadre/internal/team"
 )
 
@@ -21,9 +21,9 @@ func (o *observation) observed() string {
 }
 
 // observer is who watches what was named: a team of Claude Code's, or one session of an agent that has no teams.
-func (o *observation) observer(args []string) (feed.Restore, error) {
+func (o *observation) observer(args []string) (source.Restore, error) {
 	if o.agent == "" {
-		return feed.Team(observe.Options{Of: o.claudeTeam, Name: o.asTeam}), nil
+		return source.Team(observe.Options{Of: o.claudeTeam, Name: o.asTeam}), nil
 	}
 	switch {
 	case drivers.Reader(o.agent) == nil:
@@ -32,7 +32,7 @@ func (o *observation) observer(args []string) (feed.Restore, error) {
 		return nil, usage{errors.New("--agent is for one stream, a file or -: it goes without --transcripts and --member")}
 	}
 	name, _, _ := strings.Cut(o.agent, ":")
-	return func(saved []byte, newer *team.State) (feed.Observer, error) {
-		return solo.Restore(solo.Options{Agent: name, Name: o.asTeam, Reader: drivers.Reader(o.agent)}, saved, newer)
+	return func(saved []byte, newer *team.State) (source.Observer, error) {
+		return session.Restore(session.Options{Agent: name, Name: o.asTeam, Reader: drivers.Reader(o.agent)}, saved, newer)
 	}, nil
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/consolidate"
-	"cadre/internal/coord"
-	"cadre/internal/desk"
-	"cadre/internal/resume"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/host"
+	"cadre/internal/inspect"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -27,11 +27,11 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Show a team as it is at this moment: how far it has come, what is used of its budget, its checks, what each member does, the tasks that are in progress and
 those that come next, and what waits for you, with the command that helps. The last line is the next step. It changes nothing.`,
 	}, func(c *cobra.Command, d opened, _ []string) error {
-		outside, err := resume.Look(c.Context(), d.Desk, d.dir, time.Now())
+		outside, err := inspect.Look(c.Context(), d.Replica, d.dir, time.Now())
 		if err != nil {
 			return err
 		}
-		now := standing{called: d.name, now: desk.Now()}
+		now := standing{called: d.name, now: replica.Now()}
 		d.View(func(s *team.State) { now.take(s, a.summarize(s, outside), outside) })
 		now.Attach = attachable(now.Members, d)
 		now.waits = now.Status != team.TeamComplete || now.sealed || a.uncommitted(c.Context(), d)
@@ -49,7 +49,7 @@ func (a *app) uncommitted(ctx context.Context, d opened) bool {
 	if len(t.Checks) > 0 || t.Base.Unknown != "" {
 		return true
 	}
-	p, err := consolidate.LookPending(ctx, consolidate.Options{Desk: d.Desk, Dir: d.dir, Except: []string{a.home.Root, a.home.Claude}})
+	p, err := consolidate.LookPending(ctx, consolidate.Options{Replica: d.Replica, Dir: d.dir, Except: []string{a.home.Root, a.home.Claude}})
 	return err != nil || p.Unknown != "" || len(p.Branches) > 0 || len(p.Files) > 0
 }
 
@@ -94,7 +94,7 @@ type checked struct {
 
 // take takes what is shown from the state.
 func (n *standing) take(s *team.State, o overview, outside *team.Outside) {
-	n.overview, n.Members, n.Permissions, n.works = o, s.Roster(), s.Permissions(), show.WorksOn(s)
+	n.overview, n.Members, n.Permissions, n.works = o, s.Roster(), s.Permissions(), render.WorksOn(s)
 	n.Permissions = append([]team.Permission{}, n.Permissions...)
 	n.Standings = map[string]team.Phase{}
 	for _, m := range n.Members {
@@ -193,7 +193,7 @@ func (n *standing) next() string {
 
 // writeMembers writes the table of members. Columns in which nobody has anything are left out.
 func (n *standing) writeMembers(w *sanitize.Writer) error {
-	t := show.Table{Width: n.width}
+	t := render.Table{Width: n.width}
 	t.Row("MEMBER", "AGENT", "ROLE", "STATUS", "MODE", "MAIL", "TOKENS", "COST", "CONTEXT", "WORKS ON")
 	for _, m := range n.Members {
 		mail, mode := "", m.PermissionMode
@@ -219,7 +219,7 @@ func (n *standing) writeMembers(w *sanitize.Writer) error {
 func attachable(members []team.Member, d opened) map[string]string {
 	var commands map[string]string
 	for _, m := range members {
-		if m.Agent != team.ClaudeTmux || coord.Terminal(filepath.Join(d.dir, "hosts"), m.Name) == "" {
+		if m.Agent != team.ClaudeTmux || host.Terminal(filepath.Join(d.dir, "hosts"), m.Name) == "" {
 			continue
 		}
 		if commands == nil {
@@ -237,10 +237,10 @@ func (n *standing) writeTasks(w *sanitize.Writer) error {
 		return nil
 	}
 	w.Printf("\n")
-	t := show.Table{Width: n.width}
+	t := render.Table{Width: n.width}
 	t.Row("TASK", "STATUS", "OWNER", "TOKENS", "COST", "SUBJECT")
 	for _, task := range rows {
-		t.Row(task.ID, show.TaskState(task), cmp.Or(task.CompletedBy, task.Owner), tokens(task.Usage), cost(task.Usage), task.Subject)
+		t.Row(task.ID, render.TaskState(task), cmp.Or(task.CompletedBy, task.Owner), tokens(task.Usage), cost(task.Usage), task.Subject)
 	}
 	t.Compact()
 	if err := t.Write(w); err != nil {
@@ -274,9 +274,9 @@ func (n *standing) writeHead(w *sanitize.Writer) {
 		w.Printf("goal: %s\n", o.Goal)
 	}
 	if o.Released != 0 {
-		w.Printf("this machine let go of it %s, so that it continues elsewhere; to take it back: cadre resume %s --take-back\n", show.Ago(n.now, o.Released), n.called)
+		w.Printf("this machine let go of it %s, so that it continues elsewhere; to take it back: cadre resume %s --take-back\n", render.Ago(n.now, o.Released), n.called)
 	}
-	w.Printf("%slast change %s", where(o.Dir), show.Ago(n.now, o.UpdatedAt))
+	w.Printf("%slast change %s", where(o.Dir), render.Ago(n.now, o.UpdatedAt))
 	if o.Usage.Tokens() > 0 {
 		w.Printf(", %d tokens%s", o.Usage.Tokens(), prefix(", ", cost(o.Usage)))
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/desk"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -26,9 +26,9 @@ func (a *app) taskCommand() *cobra.Command {
 }
 
 // printTask prints the task as it is after a command.
-func (a *app) printTask(d *desk.Desk, id, format string, args ...any) error {
+func (a *app) printTask(rep *replica.Replica, id, format string, args ...any) error {
 	var t team.Task
-	d.View(func(s *team.State) { t, _ = s.Task(id) })
+	rep.View(func(s *team.State) { t, _ = s.Task(id) })
 	return a.print(t, said(format, args...))
 }
 
@@ -53,10 +53,10 @@ func (a *app) taskAdd() *cobra.Command {
 		if body.Metadata, err = metadata(meta); err != nil {
 			return err
 		}
-		return a.act(c, name, &body, func(d *desk.Desk, r *team.Record) error {
-			a.winding(d.Team())
+		return a.act(c, name, &body, func(rep *replica.Replica, r *team.Record) error {
+			a.winding(rep.Team())
 			e, _ := find[*team.TaskCreated](r)
-			d.View(func(s *team.State) {
+			rep.View(func(s *team.State) {
 				if e.Task.Owner == "" && s.NeedsWorktree(e.Task.ID) {
 					a.note(fmt.Sprintf("task %s builds on work on a branch: members with a worktree take it, and are given that work", e.Task.ID))
 				}
@@ -64,7 +64,7 @@ func (a *app) taskAdd() *cobra.Command {
 					a.note(awaits(e.Task.ID, e.Task.Owner, name))
 				}
 			})
-			return a.printTask(d, e.Task.ID, "task %s: %s", e.Task.ID, e.Task.Subject)
+			return a.printTask(rep, e.Task.ID, "task %s: %s", e.Task.ID, e.Task.Subject)
 		})
 	})
 	f := c.Flags()
@@ -155,11 +155,11 @@ func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
 		row = append(row, "TOKENS", "COST")
 	}
 	row = append(row, "SUBJECT")
-	t := show.NewTable(all+1, row...)
+	t := render.NewTable(all+1, row...)
 	empty := true
 	for task := range tasks {
 		empty = false
-		row = append(row[:0], task.ID, show.TaskState(task), task.Owner, task.Priority)
+		row = append(row[:0], task.ID, render.TaskState(task), task.Owner, task.Priority)
 		if bills {
 			row = append(row, tokens(task.Usage), cost(task.Usage))
 		}
@@ -174,13 +174,13 @@ func (a *app) printTasks(s *team.State, tasks iter.Seq[team.Task]) error {
 
 func describe(w *sanitize.Writer, name, folder string, t team.Task) error {
 	w.Printf("task %s: %s\n\n", t.ID, t.Subject)
-	var head show.Table
+	var head render.Table
 	row := func(what, value string) {
 		if value != "" {
 			head.Row("  "+what, value)
 		}
 	}
-	row("status", show.TaskState(t))
+	row("status", render.TaskState(t))
 	row("owner", t.Owner)
 	row("role", t.Role)
 	row("priority", t.Priority)
@@ -195,7 +195,7 @@ func describe(w *sanitize.Writer, name, folder string, t team.Task) error {
 	row("tokens", tokens(t.Usage))
 	row("cost", cost(t.Usage))
 	if t.CompletedAt > 0 && t.StartedAt > 0 {
-		row("took", show.Span(time.Duration(t.CompletedAt-t.StartedAt)*time.Millisecond))
+		row("took", render.Span(time.Duration(t.CompletedAt-t.StartedAt)*time.Millisecond))
 	}
 	if err := head.Write(w); err != nil {
 		return err
@@ -228,13 +228,13 @@ func (a *app) taskUpdate() *cobra.Command {
 		if body.Metadata, err = metadata(meta); err != nil {
 			return err
 		}
-		return a.act(c, name, &body, func(d *desk.Desk, _ *team.Record) error {
-			d.View(func(s *team.State) {
+		return a.act(c, name, &body, func(rep *replica.Replica, _ *team.Record) error {
+			rep.View(func(s *team.State) {
 				if owner := body.Owner; owner != nil && s.Awaits(args[0]) {
 					a.note(awaits(args[0], *owner, name))
 				}
 			})
-			return a.printTask(d, args[0], "task %s is changed", args[0])
+			return a.printTask(rep, args[0], "task %s is changed", args[0])
 		})
 	})
 	f := c.Flags()
@@ -274,11 +274,11 @@ func (a *app) taskClaim() *cobra.Command {
 			if a.actor == team.User {
 				return usage{fmt.Errorf("say for whom, with --as NAME")}
 			}
-			return a.act(c, name, &body, func(d *desk.Desk, r *team.Record) error {
+			return a.act(c, name, &body, func(rep *replica.Replica, r *team.Record) error {
 				e, _ := find[*team.TaskClaimed](r)
 				var subject string
-				d.View(func(s *team.State) { t, _ := s.Task(e.Task); subject = t.Subject })
-				return a.printTask(d, e.Task, "task %s is claimed by %s (fence %d): %s", e.Task, e.Member, e.Fence, subject)
+				rep.View(func(s *team.State) { t, _ := s.Task(e.Task); subject = t.Subject })
+				return a.printTask(rep, e.Task, "task %s is claimed by %s (fence %d): %s", e.Task, e.Member, e.Fence, subject)
 			})
 		},
 	}
@@ -297,13 +297,13 @@ func (a *app) taskDone() *cobra.Command {
 		if result, err = text(c, result); err != nil {
 			return err
 		}
-		return a.act(c, name, &team.CompleteTask{Task: args[0], Fence: fence, Result: result}, func(d *desk.Desk, r *team.Record) error {
+		return a.act(c, name, &team.CompleteTask{Task: args[0], Fence: fence, Result: result}, func(rep *replica.Replica, r *team.Record) error {
 			e, _ := find[*team.TaskCompleted](r)
 			freed := ""
 			if len(e.Unblocked) > 0 {
 				freed = "; it frees task " + strings.Join(e.Unblocked, ", ")
 			}
-			return a.printTask(d, args[0], "task %s is completed%s", args[0], freed)
+			return a.printTask(rep, args[0], "task %s is completed%s", args[0], freed)
 		})
 	})
 	c.Flags().String("as", "", "the member that holds it")
@@ -318,8 +318,8 @@ func (a *app) taskFail() *cobra.Command {
 	c := a.onTeam(1, &cobra.Command{
 		Use: "fail [TEAM] ID --as NAME", Short: "End an attempt at a task without success",
 	}, func(c *cobra.Command, name string, args []string) error {
-		return a.act(c, name, &team.FailTask{Task: args[0], Fence: fence, Reason: reason}, func(d *desk.Desk, _ *team.Record) error {
-			return a.printTask(d, args[0], "task %s failed", args[0])
+		return a.act(c, name, &team.FailTask{Task: args[0], Fence: fence, Reason: reason}, func(rep *replica.Replica, _ *team.Record) error {
+			return a.printTask(rep, args[0], "task %s failed", args[0])
 		})
 	})
 	c.Flags().String("as", "", "the member that holds it")
@@ -334,8 +334,8 @@ func (a *app) taskRelease() *cobra.Command {
 		Use: "release [TEAM] ID", Short: "Put a task back on the list",
 		Long: "Put a task back on the list: one in progress, or one that failed as often as it was to be tried.",
 	}, func(c *cobra.Command, name string, args []string) error {
-		return a.act(c, name, &team.ReleaseTask{Task: args[0], Reason: reason}, func(d *desk.Desk, _ *team.Record) error {
-			return a.printTask(d, args[0], "task %s is back on the list", args[0])
+		return a.act(c, name, &team.ReleaseTask{Task: args[0], Reason: reason}, func(rep *replica.Replica, _ *team.Record) error {
+			return a.printTask(rep, args[0], "task %s is back on the list", args[0])
 		})
 	})
 	c.Flags().String("as", "", "the member that holds it; you by default")
@@ -347,8 +347,8 @@ func (a *app) taskRemove() *cobra.Command {
 	c := a.onTeam(1, &cobra.Command{
 		Use: "rm [TEAM] ID", Short: "Take a task off the list",
 	}, func(c *cobra.Command, name string, args []string) error {
-		return a.act(c, name, &team.DeleteTask{Task: args[0]}, func(d *desk.Desk, _ *team.Record) error {
-			return a.printTask(d, args[0], "task %s is deleted", args[0])
+		return a.act(c, name, &team.DeleteTask{Task: args[0]}, func(rep *replica.Replica, _ *team.Record) error {
+			return a.printTask(rep, args[0], "task %s is deleted", args[0])
 		})
 	})
 	actsAs(c)

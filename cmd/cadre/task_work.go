@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/consolidate"
-	"cadre/internal/coord"
 	"cadre/internal/git"
-	"cadre/internal/proc"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/git/worktree"
+	"cadre/internal/host"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
-	"cadre/internal/worktree"
 )
 
 func (a *app) taskShow() *cobra.Command {
@@ -71,7 +71,7 @@ func describeWork(w *sanitize.Writer, name, folder string, t team.Task) error {
 	}
 	switch k := t.Work; {
 	case k != nil:
-		w.Printf("\nwork: %s\n", show.Work(*k))
+		w.Printf("\nwork: %s\n", render.Work(*k))
 		for i, file := range k.Files {
 			if i == mostListed && len(k.Files) > mostListed+1 {
 				w.Printf("  and %d more\n", len(k.Files)-i)
@@ -151,7 +151,7 @@ func patchOf(ctx context.Context, d opened, t team.Task) ([]byte, error) {
 		d.View(func(s *team.State) { m, _ = s.Member(t.Owner) })
 		dir := d.Team().Dir
 		if m.Isolation == team.Worktree {
-			dir = coord.Place(d.Team(), d.dir, m.Name).Dir
+			dir = host.Place(d.Team(), d.dir, m.Name).Dir
 		}
 		where = fmt.Sprintf("; %s works on it in %s", t.Owner, dir)
 	}
@@ -173,7 +173,7 @@ Killed at any moment, the same command finishes.
 			if err != nil {
 				return err
 			}
-			a.winding(o.Desk.Team())
+			a.winding(o.Replica.Team())
 			return a.print(u, func(w *sanitize.Writer) error {
 				w.Printf("task %s is on the list again; what it did to %s is undone", u.Task, plural(len(u.Files), "file"))
 				if u.Branch != "" {

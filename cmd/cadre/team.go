@@ -19,16 +19,16 @@ import (
 	"cadre/internal/access"
 	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
-	"cadre/internal/checkout"
 	"cadre/internal/consolidate"
-	"cadre/internal/coord"
-	"cadre/internal/desk"
-	"cadre/internal/proc"
-	"cadre/internal/regularfile"
-	"cadre/internal/show"
+	"cadre/internal/git/checkout"
+	"cadre/internal/git/worktree"
+	"cadre/internal/host"
+	"cadre/internal/render"
+	"cadre/internal/replica"
+	"cadre/internal/run/teamfile"
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
-	"cadre/internal/teamfile"
-	"cadre/internal/worktree"
 )
 
 func (a *app) createCommand() *cobra.Command {
@@ -60,16 +60,16 @@ func (a *app) createCommand() *cobra.Command {
 				return err
 			}
 			body.Base = consolidate.Look(c.Context(), body.Dir, a.home.Root, a.home.Claude)
-			body.TeamID = args[0] + "-" + strings.ToLower(desk.NewID())
-			if err := a.home.Create(body.Name, []team.Command{{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: &body}}); err != nil {
+			body.TeamID = args[0] + "-" + strings.ToLower(replica.NewID())
+			if err := a.home.Create(body.Name, []team.Command{{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: &body}}); err != nil {
 				return err
 			}
-			d, _, err := a.open(c.Context(), body.Name, true)
+			rep, _, err := a.open(c.Context(), body.Name, true)
 			if err != nil {
 				return err
 			}
-			defer d.Close()
-			t := d.Team()
+			defer rep.Close()
+			t := rep.Team()
 			return a.print(t, said("team %s (%s) is led by %s; add teammates: cadre spawn %s NAME", t.Name, t.ID, t.Lead, t.Name))
 		},
 	}
@@ -201,10 +201,10 @@ func (a *app) spawnCommand() *cobra.Command {
 			}
 			defer start.close()
 		}
-		err = a.act(c, name, &body, func(d *desk.Desk, _ *team.Record) error {
+		err = a.act(c, name, &body, func(rep *replica.Replica, _ *team.Record) error {
 			var m team.Member
-			d.View(func(s *team.State) { m, _ = s.Member(body.Name) })
-			a.winding(d.Team())
+			rep.View(func(s *team.State) { m, _ = s.Member(body.Name) })
+			a.winding(rep.Team())
 			if wait && m.Agent != team.External {
 				return nil // there is more to say of it
 			}
@@ -213,15 +213,15 @@ func (a *app) spawnCommand() *cobra.Command {
 		if err != nil || body.Agent == team.External {
 			return err
 		}
-		d, dir, err := a.open(c.Context(), name, false)
+		rep, dir, err := a.open(c.Context(), name, false)
 		if err != nil {
 			return err
 		}
-		defer d.Close()
-		if err := start.ensure(c.Context(), d, dir, body.Name); err != nil || !wait {
+		defer rep.Close()
+		if err := start.ensure(c.Context(), rep, dir, body.Name); err != nil || !wait {
 			return err
 		}
-		m, err := awaitStart(c.Context(), d, body.Name)
+		m, err := awaitStart(c.Context(), rep, body.Name)
 		if err != nil {
 			return err
 		}
@@ -247,12 +247,12 @@ func (a *app) spawns(ctx context.Context, name, agent string) error {
 	if a.who.IsUser() {
 		return nil
 	}
-	d, _, err := a.open(ctx, name, false)
+	rep, _, err := a.open(ctx, name, false)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	return a.who.Spawns(agent, drivers.Offers(leadAgent(d)))
+	defer rep.Close()
+	return a.who.Spawns(agent, drivers.Offers(leadAgent(rep)))
 }
 
 // able says why no session of the member could work, as far as that can be told without starting one.
@@ -275,21 +275,21 @@ func able(ctx context.Context, m *team.SpawnMember, dir string) error {
 const startTime = 4 * time.Minute
 
 // awaitStart waits until the member's session runs. Its first failure ends the wait, also where it is tried again.
-func awaitStart(ctx context.Context, d *desk.Desk, member string) (m team.Member, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("the session of %s did not start within %s; to see why: cadre log %s", member, startTime, d.Team().Name))
+func awaitStart(ctx context.Context, rep *replica.Replica, member string) (m team.Member, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("the session of %s did not start within %s; to see why: cadre log %s", member, startTime, rep.Team().Name))
 	defer cancel()
 	for {
 		var seq int64
-		d.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
+		rep.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
 		switch {
 		case !m.Status.Running():
-			return m, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s could not start: %s. To try again: cadre spawn %s NAME --agent %s", member, m.Summary, d.Team().Name, m.Agent)}
+			return m, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s could not start: %s. To try again: cadre spawn %s NAME --agent %s", member, m.Summary, rep.Team().Name, m.Agent)}
 		case m.Setbacks > 0:
 			return m, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s could not start yet, and is tried again: %s", member, m.Summary)}
 		case m.Status != team.Spawning:
 			return m, nil
 		}
-		if err := d.Wait(ctx, seq); err != nil {
+		if err := rep.Wait(ctx, seq); err != nil {
 			return m, context.Cause(ctx)
 		}
 	}
@@ -306,7 +306,7 @@ func isolates(ctx context.Context, dir string) error {
 }
 
 // ensureHost sees to it that a living host has the leases of the members, and starts one in the background if there is none.
-func ensureHost(ctx context.Context, d *desk.Desk, dir string, members ...string) error {
+func ensureHost(ctx context.Context, rep *replica.Replica, dir string, members ...string) error {
 	if len(members) == 0 {
 		return nil
 	}
@@ -315,17 +315,17 @@ func ensureHost(ctx context.Context, d *desk.Desk, dir string, members ...string
 		return err
 	}
 	defer l.close()
-	return l.ensure(ctx, d, dir, members...)
+	return l.ensure(ctx, rep, dir, members...)
 }
 
-func (l launch) ensure(ctx context.Context, d *desk.Desk, dir string, members ...string) error {
-	if !coord.Hosted(filepath.Join(dir, "hosts")) {
-		if err := l.start(d.Team().Name); err != nil {
+func (l launch) ensure(ctx context.Context, rep *replica.Replica, dir string, members ...string) error {
+	if !host.Hosted(filepath.Join(dir, "hosts")) {
+		if err := l.start(rep.Team().Name); err != nil {
 			return err
 		}
 	}
 	for _, member := range members {
-		if err := awaitHost(ctx, d, dir, member); err != nil {
+		if err := awaitHost(ctx, rep, dir, member); err != nil {
 			return err
 		}
 	}
@@ -333,17 +333,17 @@ func (l launch) ensure(ctx context.Context, d *desk.Desk, dir string, members ..
 }
 
 // awaitHost waits until a living host has the lease of the member.
-func awaitHost(ctx context.Context, d *desk.Desk, dir, member string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, fmt.Errorf("no host took %s within 10 s; to see why: cadre host %s", member, d.Team().Name))
+func awaitHost(ctx context.Context, rep *replica.Replica, dir, member string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, fmt.Errorf("no host took %s within 10 s; to see why: cadre host %s", member, rep.Team().Name))
 	defer cancel()
 	for {
 		var m team.Member
 		var seq int64
-		d.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
+		rep.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
 		if !m.Status.Running() || m.Host != "" && proc.Lives(filepath.Join(dir, "hosts", m.Host)) {
 			return nil
 		}
-		if err := d.Wait(ctx, seq); err != nil {
+		if err := rep.Wait(ctx, seq); err != nil {
 			return context.Cause(ctx)
 		}
 	}
@@ -396,37 +396,37 @@ func (a *app) hostCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		id := strings.ToLower(desk.NewID())
+		id := strings.ToLower(replica.NewID())
 		hosts := filepath.Join(dir, "hosts")
-		procs, err := coord.Enroll(hosts, id)
+		procs, err := host.Enroll(hosts, id)
 		if err != nil {
 			j.Close()
 			return err
 		}
-		d, err := desk.Open(ctx, j, desk.Options{Log: a.note, Hooks: a.hooks(func() *proc.Register { return procs }), Project: a.projector(dir)})
+		rep, err := replica.Open(ctx, j, replica.Options{Log: a.note, Hooks: a.hooks(func() *proc.Register { return procs }), Project: a.projector(dir)})
 		if err != nil {
 			procs.Close(ctx)
 			return err
 		}
-		defer d.Close()
-		t := d.Team()
-		if err := errors.Join(t.CheckOurs(), t.CheckHere(), workable(ctx, t), a.onlyOne(ctx, d, dir)); err != nil {
+		defer rep.Close()
+		t := rep.Team()
+		if err := errors.Join(t.CheckOurs(), t.CheckHere(), workable(ctx, t), a.onlyOne(ctx, rep, dir)); err != nil {
 			procs.Close(ctx)
 			return err
 		}
-		go projectNowAndThen(ctx, d)
-		return coord.New(coord.Options{Desk: d, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(d)), Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true, Checkpoints: true,
-			Merge: func(ctx context.Context, members []string) (coord.Merged, func(), error) {
-				return consolidate.Hold(ctx, consolidate.Options{Desk: d, Dir: filepath.Dir(hosts), Except: []string{a.home.Root, a.home.Claude}, Log: a.note}, members)
+		go projectNowAndThen(ctx, rep)
+		return host.New(host.Options{Replica: rep, Agent: agents().Agent, Offers: drivers.Offers(leadAgent(rep)), Relay: agents().Relay(), Role: a.role, Hosts: hosts, Procs: procs, ID: id, Log: a.note, UntilIdle: true, Checkpoints: true,
+			Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
+				return consolidate.Hold(ctx, consolidate.Options{Replica: rep, Dir: filepath.Dir(hosts), Except: []string{a.home.Root, a.home.Claude}, Log: a.note}, members)
 			}}).Run(ctx)
 	})
 }
 
-// projectNowAndThen keeps the projections of a long-running desk fresh.
-func projectNowAndThen(ctx context.Context, d *desk.Desk) {
-	for seq := d.Seq(); d.Wait(ctx, seq) == nil; {
-		seq = d.Seq()
-		d.Project(ctx)
+// projectNowAndThen keeps the projections of a long-running replica fresh.
+func projectNowAndThen(ctx context.Context, rep *replica.Replica) {
+	for seq := rep.Seq(); rep.Wait(ctx, seq) == nil; {
+		seq = rep.Seq()
+		rep.Project(ctx)
 		select {
 		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
@@ -451,23 +451,23 @@ func (a *app) shutdownCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeoutCause(c.Context(), deadline+30*time.Second, fmt.Errorf("%s has not ended yet", args[0]))
 			defer cancel()
-			d, dir, err := a.open(ctx, name, true)
+			rep, dir, err := a.open(ctx, name, true)
 			if err != nil {
 				return err
 			}
-			defer d.Close()
+			defer rep.Close()
 			if withdraw {
-				if _, err := d.Do(ctx, team.Command{Actor: a.actor, Body: &team.WithdrawShutdown{Member: args[0]}}); err != nil {
+				if _, err := rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.WithdrawShutdown{Member: args[0]}}); err != nil {
 					return err
 				}
 				return a.print(map[string]any{"member": args[0]}, said("%s need not shut down", args[0]))
 			}
-			before := d.Seq()
-			_, err = d.Do(ctx, team.Command{Actor: a.actor, Body: &team.RequestShutdown{Member: args[0], Reason: reason, Deadline: desk.Now() + team.Time(deadline.Milliseconds())}})
+			before := rep.Seq()
+			_, err = rep.Do(ctx, team.Command{Actor: a.actor, Body: &team.RequestShutdown{Member: args[0], Reason: reason, Deadline: replica.Now() + team.Time(deadline.Milliseconds())}})
 			if err != nil && team.CodeOf(err) != team.Conflict { // asked before: wait with the one who asked
 				return err
 			}
-			return a.awaitEnd(ctx, d, dir, args[0], before)
+			return a.awaitEnd(ctx, rep, dir, args[0], before)
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why, for the teammate")
@@ -480,8 +480,8 @@ func (a *app) shutdownCommand() *cobra.Command {
 }
 
 // refusal is why a request to shut down was refused, by the records after the given one; "" where they do not say.
-func refusal(ctx context.Context, d *desk.Desk, after int64, request string) (reason string, err error) {
-	for r, err := range d.Read(ctx, after) {
+func refusal(ctx context.Context, rep *replica.Replica, after int64, request string) (reason string, err error) {
+	for r, err := range rep.Read(ctx, after) {
 		if err != nil {
 			return "", err
 		}
@@ -496,12 +496,12 @@ func refusal(ctx context.Context, d *desk.Desk, after int64, request string) (re
 
 // awaitEnd waits until the member has ended, and ends it itself where it has no session that a host could end. A refusal is told, once for each request.
 // What it says of that is in the history after the given record.
-func (a *app) awaitEnd(ctx context.Context, d *desk.Desk, dir, member string, after int64) error {
+func (a *app) awaitEnd(ctx context.Context, rep *replica.Replica, dir, member string, after int64) error {
 	told := ""
 	for {
 		var m team.Member
 		var seq int64
-		d.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
+		rep.View(func(s *team.State) { m, _ = s.Member(member); seq = s.Seq() })
 		switch {
 		case !m.Status.Running():
 			return a.print(m, said("%s has %s%s", m.Name, m.Status, prefix(": ", m.Summary)))
@@ -509,34 +509,34 @@ func (a *app) awaitEnd(ctx context.Context, d *desk.Desk, dir, member string, af
 			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("%s need not shut down any more: the request was withdrawn", m.Name)}
 		case m.Shutdown.Answer == "rejected" && told != m.Shutdown.Request:
 			told = m.Shutdown.Request
-			reason, err := refusal(ctx, d, after, told)
+			reason, err := refusal(ctx, rep, after, told)
 			if err != nil {
 				return err
 			}
 			a.note(fmt.Sprintf("%s refuses to shut down%s; it is ended at the deadline, in %s; to let it work: cadre shutdown %s %s --withdraw", m.Name, prefix(": ", reason),
-				show.Span(time.Duration(max(0, m.Shutdown.Deadline-desk.Now()))*time.Millisecond), d.Team().Name, m.Name))
+				render.Span(time.Duration(max(0, m.Shutdown.Deadline-replica.Now()))*time.Millisecond), rep.Team().Name, m.Name))
 		}
 		wait := time.Hour
-		hostless := m.Agent == team.External || m.Host == "" || !coord.Hosted(filepath.Join(dir, "hosts"))
+		hostless := m.Agent == team.External || m.Host == "" || !host.Hosted(filepath.Join(dir, "hosts"))
 		if hostless {
 			if m.Host != "" { // its host is dead: nobody else will end it
-				if err := coord.Clear(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
+				if err := host.Clear(ctx, filepath.Join(dir, "hosts"), a.note); err != nil {
 					return err
 				}
 			}
-			wait = time.Duration(m.Shutdown.Deadline-desk.Now()) * time.Millisecond
+			wait = time.Duration(m.Shutdown.Deadline-replica.Now()) * time.Millisecond
 			if m.Agent != team.External {
 				wait = 0
 			}
 			if wait <= 0 {
-				if err := a.expire(ctx, d, m); err != nil {
+				if err := a.expire(ctx, rep, m); err != nil {
 					return err
 				}
 				continue
 			}
 		}
 		waiting, cancel := context.WithTimeout(ctx, min(wait, time.Second))
-		err := d.Wait(waiting, seq)
+		err := rep.Wait(waiting, seq)
 		cancel()
 		if err != nil && ctx.Err() != nil {
 			return &team.Error{Code: team.NotReady, Text: context.Cause(ctx).Error()}
@@ -547,12 +547,12 @@ func (a *app) awaitEnd(ctx context.Context, d *desk.Desk, dir, member string, af
 	}
 }
 
-func (a *app) expire(ctx context.Context, d *desk.Desk, m team.Member) error {
+func (a *app) expire(ctx context.Context, rep *replica.Replica, m team.Member) error {
 	body := team.Body(&team.ExpireShutdown{Member: m.Name})
 	if m.Agent != team.External {
 		body = &team.ReportStopped{Member: m.Name, Reason: "shut down; it had no host"}
 	}
-	_, err := d.Do(ctx, team.Command{Actor: team.User, Body: body})
+	_, err := rep.Do(ctx, team.Command{Actor: team.User, Body: body})
 	if code := team.CodeOf(err); code == team.NotReady || code == team.Finished {
 		return nil
 	}
@@ -567,8 +567,8 @@ func prefix(p, s string) string {
 }
 
 // leadAgent is the agent that leads the team; external where a person or a program does.
-func leadAgent(d *desk.Desk) (name string) {
-	d.View(func(s *team.State) {
+func leadAgent(rep *replica.Replica) (name string) {
+	rep.View(func(s *team.State) {
 		m, _ := s.Member(s.Team().Lead)
 		name = m.Agent
 	})

@@ -15,10 +15,10 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
-	"cadre/internal/claudefs/native"
-	"cadre/internal/claudeteam"
-	"cadre/internal/pattern"
+	"cadre/internal/claude/teamfiles"
+	"cadre/internal/sys/lazyregexp"
 	"cadre/internal/team"
+	"cadre/internal/teammate"
 )
 
 // teammateFlag is the first word with which Claude Code starts a teammate: its setting takes a program alone, so that cadre has to know by it what it is to be.
@@ -102,7 +102,7 @@ A lead that has spawned no teammate of its own does not read its mail: let it sp
 		},
 	}
 	c.Flags().StringVar(&s.name, "name", "", "name on the team (needed)")
-	c.Flags().StringVar(&s.agent, "agent", "", strings.Join(drivers.Running(), ", ")+"; by default as $CADRE_HOME/"+claudeteam.ConfigFile+" says")
+	c.Flags().StringVar(&s.agent, "agent", "", strings.Join(drivers.Running(), ", ")+"; by default as $CADRE_HOME/"+teammate.ConfigFile+" says")
 	c.Flags().StringVar(&s.model, "model", "", "the agent's model")
 	c.Flags().StringVar(&s.kind, "type", "general-purpose", "what kind of agent it is, as the others see it")
 	c.Flags().StringVar(&s.mode, "permission-mode", "", "what it may do without asking: "+strings.Join(team.PermissionModes, ", "))
@@ -130,7 +130,7 @@ func (s seated) again() string {
 }
 
 // plainWord is what a shell takes as it is.
-var plainWord = pattern.Lazy(`^[A-Za-z0-9@%+=:,./_-]+$`)
+var plainWord = lazyregexp.New(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
 // shellWord is a word as a shell reads it.
 func shellWord(word string) string {
@@ -147,7 +147,7 @@ func (a *app) buryCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), buryTime)
 			defer cancel()
-			return claudeteam.Bury(ctx, a.home.Claude, a.home.Seats(), args[0], args[1], args[2])
+			return teammate.Bury(ctx, a.home.Claude, a.home.Seats(), args[0], args[1], args[2])
 		},
 	}
 }
@@ -159,10 +159,10 @@ const buryTime = 2 * time.Minute
 const excuseTime = 10 * time.Second
 
 // behind is the agent behind the name: the one that was named, else by the user's configuration.
-func (a *app) behind(s seated) (choice claudeteam.Choice, driver agent.Agent, err error) {
+func (a *app) behind(s seated) (choice teammate.Choice, driver agent.Agent, err error) {
 	choice.Agent = s.agent
 	if s.agent == "" {
-		if choice, err = claudeteam.Choose(filepath.Join(a.home.Root, claudeteam.ConfigFile), s.name, s.kind, drivers.Known); err != nil {
+		if choice, err = teammate.Choose(filepath.Join(a.home.Root, teammate.ConfigFile), s.name, s.kind, drivers.Known); err != nil {
 			return choice, nil, usage{err}
 		}
 	}
@@ -178,7 +178,7 @@ var ofClaudeCode = []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE
 // sit is a member of a Claude Code team to its end.
 func (a *app) sit(ctx context.Context, s seated) (err error) {
 	stays()
-	t, err := native.Open(a.home.Claude, s.team)
+	t, err := teamfiles.Open(a.home.Claude, s.team)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	if err != nil && !s.joins {
 		excusing, cancel := context.WithTimeout(ctx, excuseTime)
 		defer cancel()
-		return errors.Join(err, claudeteam.Excuse(excusing, t, s.name, s.color, err))
+		return errors.Join(err, teammate.Excuse(excusing, t, s.name, s.color, err))
 	}
 	if err != nil {
 		return err
@@ -211,15 +211,15 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 	for _, name := range ofClaudeCode {
 		os.Unsetenv(name)
 	}
-	if err := claudeteam.Sweep(ctx, a.home.Claude, a.home.Seats()); err != nil {
+	if err := teammate.Sweep(ctx, a.home.Claude, a.home.Seats()); err != nil {
 		a.note(err.Error()) // it is others' that stays
 	}
-	seat, err := claudeteam.Take(ctx, a.home.Seats(), t, s.name, choice.Agent)
+	seat, err := teammate.Take(ctx, a.home.Seats(), t, s.name, choice.Agent)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, seat.Leave(context.WithoutCancel(ctx))) }()
-	var key *native.LeadKey
+	var key *teamfiles.LeadKey
 	if !s.joins {
 		if key, err = seat.LeadKey(ctx, s.key); err != nil {
 			return usage{err}
@@ -234,7 +234,7 @@ func (a *app) sit(ctx context.Context, s seated) (err error) {
 		}
 	}
 	a.note(fmt.Sprintf("%s is %s on team %s; what you type goes to it", choice.Agent, s.name, s.team))
-	return claudeteam.Work(ctx, claudeteam.Options{Team: t, Name: s.name, Agent: driver, AgentName: choice.Agent, PlanRequired: s.plan, LeadKey: key, Color: s.color, Pane: os.Getenv("TMUX_PANE"),
+	return teammate.Work(ctx, teammate.Options{Team: t, Name: s.name, Agent: driver, AgentName: choice.Agent, PlanRequired: s.plan, LeadKey: key, Color: s.color, Pane: os.Getenv("TMUX_PANE"),
 		Leaves: s.joins, Seat: seat, Relay: agents().Relay(), Show: a.out.Writer, Input: lines(os.Stdin),
 		Spec: agent.Spec{Model: choice.Model, Program: choice.Program, Args: choice.Args, Env: choice.Env, Dir: dir, Scratch: seat.Scratch(), Procs: seat.Procs,
 			Access: agent.Access{Mode: mode}}})
@@ -256,13 +256,13 @@ func (s seated) permissions() (string, error) {
 }
 
 // enroll adds the member to the roster.
-func (s seated) enroll(ctx context.Context, seat *claudeteam.Seat, model, mode, dir string) error {
+func (s seated) enroll(ctx context.Context, seat *teammate.Seat, model, mode, dir string) error {
 	prompt, pane := "", os.Getenv("TMUX_PANE")
 	active, backend := false, "tmux"
 	if pane == "" {
 		pane, backend = "in-process", "in-process"
 	}
-	return seat.Join(ctx, native.Member{AgentID: s.name + "@" + s.team, Name: s.name, AgentType: s.kind, Model: &model, Prompt: &prompt, Color: s.color, PlanModeRequired: &s.plan,
+	return seat.Join(ctx, teamfiles.Member{AgentID: s.name + "@" + s.team, Name: s.name, AgentType: s.kind, Model: &model, Prompt: &prompt, Color: s.color, PlanModeRequired: &s.plan,
 		JoinedAt: time.Now().UnixMilli(), TmuxPaneID: pane, Cwd: dir, Subscriptions: []string{}, BackendType: backend, IsActive: &active, Mode: mode})
 }
 

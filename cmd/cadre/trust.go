@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cadre/internal/hook"
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
 )
 
 func (a *app) trustCommand() *cobra.Command {
@@ -150,7 +150,7 @@ func (a *app) listTrusted(trust hook.Trust) error {
 		all = append(all, project(e))
 	}
 	return a.print(all, func(w *sanitize.Writer) error {
-		var t show.Table
+		var t render.Table
 		for _, p := range all {
 			t.Row(p.Dir, p.Recorded.Format(time.DateTime))
 		}

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cadre/internal/briefing"
-	"cadre/internal/heartbeat"
-	"cadre/internal/lookout"
-	"cadre/internal/proc"
+	"cadre/internal/agent/prompts"
+	"cadre/internal/agent/wake"
+	"cadre/internal/liveness/detector"
+	"cadre/internal/liveness/heartbeat"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
-	"cadre/internal/wake"
 )
 
 // wakeName is that of a command whose exit status has a meaning for Claude Code: with 2 it wakes its session.
@@ -59,7 +59,7 @@ func (s seat) server() (pid, steps int, ok bool) {
 		return 0, 0, false
 	}
 	steps, beside := proc.Beside(b.Pid)
-	return b.Pid, steps, beside && proc.Held(lookout.Presence(s.dir, s.member))
+	return b.Pid, steps, beside && proc.Held(detector.Presence(s.dir, s.member))
 }
 
 // seats returns those of the session that this process is beside; it has several where it has several servers of tools. Of a session within another one's, only its
@@ -82,7 +82,7 @@ func (a *app) seats(name, as string) ([]seat, error) {
 		if err != nil {
 			return nil, err
 		}
-		members, err := lookout.Present(dir)
+		members, err := detector.Present(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func (a *app) wakeSession(ctx context.Context, name, as string) error {
 		failed = errors.Join(failed, <-ended)
 	}
 	if woken.Load() {
-		a.note(briefing.News)
+		a.note(prompts.News)
 		return exit(hopeless)
 	}
 	return failed
@@ -136,14 +136,14 @@ func (a *app) wakeSession(ctx context.Context, name, as string) error {
 
 // wakeSeat returns when there is news for the session, which then is woken unless it is already, or when there is nothing to wait for any more.
 func (a *app) wakeSeat(ctx context.Context, at seat, woken *atomic.Bool) error {
-	d, dir, err := a.open(ctx, at.team, false)
+	rep, dir, err := a.open(ctx, at.team, false)
 	if team.CodeOf(err) == team.NotFound {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer rep.Close()
 	lock, err := a.wakeLock(ctx, wake.Lock(dir, at.member), at)
 	if err != nil || lock == nil {
 		return err
@@ -157,7 +157,7 @@ func (a *app) wakeSeat(ctx context.Context, at seat, woken *atomic.Bool) error {
 		var seq, news int64
 		var over bool
 		look := func() {
-			d.View(func(s *team.State) {
+			rep.View(func(s *team.State) {
 				m, known := s.Member(at.member)
 				seq, news, over = s.Seq(), s.News(at.member), !known || !m.Status.Running() || !s.Exists()
 			})
@@ -167,7 +167,7 @@ func (a *app) wakeSeat(ctx context.Context, at seat, woken *atomic.Bool) error {
 			if err := pause(ctx, wakeGrace); err != nil {
 				return err
 			}
-			if err := d.Refresh(ctx); err != nil {
+			if err := rep.Refresh(ctx); err != nil {
 				return err
 			}
 			look()
@@ -185,7 +185,7 @@ func (a *app) wakeSeat(ctx context.Context, at seat, woken *atomic.Bool) error {
 			return nil
 		}
 		waiting, cancel := context.WithTimeout(ctx, wakeLook)
-		err := d.Wait(waiting, seq)
+		err := rep.Wait(waiting, seq)
 		quiet := waiting.Err() != nil
 		cancel()
 		if err != nil && !quiet || ctx.Err() != nil {

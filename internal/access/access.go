@@ -41,8 +41,8 @@ import (
 	"strings"
 
 	"cadre/internal/agent"
-	"cadre/internal/home"
-	"cadre/internal/proc"
+	"cadre/internal/layout"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -56,7 +56,7 @@ type Caller struct {
 }
 
 // Who finds out who runs this process.
-func Who(h home.Home) (Caller, error) {
+func Who(h layout.Home) (Caller, error) {
 	origin, below, err := proc.Ancestry(h.Running())
 	if err != nil {
 		return Caller{}, fmt.Errorf("whose session this is cannot be told: %w", err)
@@ -188,7 +188,7 @@ func (c Caller) Actor(flag, named string) (string, error) {
 	return c.member, nil
 }
 
-// Reach refuses every team but the caller's own. It is part of [home.Scope].
+// Reach refuses every team but the caller's own. It is part of [layout.Scope].
 func (c Caller) Reach(name string) error {
 	switch {
 	case !c.session || name == c.team && c.team != "":
@@ -201,7 +201,7 @@ func (c Caller) Reach(name string) error {
 	return deny("Team %s is not the team of this session: this is %s, which reads and changes its own team alone. Ask the user, or the lead with a message.", name, c)
 }
 
-// Create refuses that a session creates a team. It is part of [home.Scope].
+// Create refuses that a session creates a team. It is part of [layout.Scope].
 func (c Caller) Create(name string) error {
 	if !c.session {
 		return nil
@@ -210,7 +210,7 @@ func (c Caller) Create(name string) error {
 }
 
 // Scoped is the home as far as the caller reaches in it.
-func (c Caller) Scoped(h home.Home) home.Home {
+func (c Caller) Scoped(h layout.Home) layout.Home {
 	if h.Scope = nil; c.session {
 		h.Scope = c
 	}

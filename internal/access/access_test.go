@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"cadre/internal/home"
-	"cadre/internal/proc"
+	"cadre/internal/layout"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -257,7 +257,7 @@ func TestWhoInThisHome(t *testing.T) {
 	for _, name := range []string{"CADRE_TEAM", "CADRE_MEMBER_NAME", "CADRE_SESSION_HOME", "CADRE_HOOK_EVENT"} {
 		t.Setenv(name, "")
 	}
-	h := home.Home{Root: t.TempDir()}
+	h := layout.Home{Root: t.TempDir()}
 	if c, err := Who(h); err != nil || !c.IsUser() {
 		t.Errorf("%s, %v", c, err)
 	}
@@ -274,7 +274,7 @@ func TestWhoInThisHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("CADRE_SESSION_HOME", h.Root)
-	if c, err := Who(home.Home{Root: link}); err != nil || c.Member() != "ann" {
+	if c, err := Who(layout.Home{Root: link}); err != nil || c.Member() != "ann" {
 		t.Errorf("by a link: %s, %v", c, err)
 	}
 	if err := os.MkdirAll(h.Running(), 0o700); err != nil {

@@ -1,6 +1,6 @@
 package access
 
-// commands is the table of the command line. What a lead's session may do is what the team's tools let it do (internal/toolbox):
+// commands is the table of the command line. What a lead's session may do is what the team's tools let it do (internal/agent/tools):
 // it passes here like any member, and the core decides by its name.
 var commands = []Row{
 	{Name: "", Rule: Anyone}, // the help

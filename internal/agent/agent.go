@@ -3,7 +3,7 @@
 // # Authority
 //
 // A session is the agent and its processes. It knows what it was given and what its agent does; what the team makes of that is decided
-// by the team package. Whoever runs sessions (coord) starts them, gives them prompts, passes on what they say, and ends them.
+// by the team package. Whoever runs sessions (package host) starts them, gives them prompts, passes on what they say, and ends them.
 //
 // # States of a session
 //
@@ -25,7 +25,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -33,7 +33,7 @@ import (
 type Agent interface {
 	// Start starts a session. ctx is for the start alone; the session goes on until it ends or is stopped. An error says why
 	// the agent cannot work here, in its own words where it has some.
-	Start(ctx context.Context, spec Spec, desk Desk) (Session, error)
+	Start(ctx context.Context, spec Spec, its Team) (Session, error)
 }
 
 // Worker is an Agent whose sessions take tasks from the list by themselves; all others are told of each task in a prompt.
@@ -182,8 +182,8 @@ const ToolServerName = "cadre"
 // Nobody is what an agent is told that asks a person at its own terminal.
 const Nobody = "Nobody sits at this terminal. Ask your lead, or a colleague, with SendMessage, and end your turn: the answer comes as a message."
 
-// Desk is what a session may do in its team, always as its member.
-type Desk interface {
+// Replica is what a session may do in its team, always as its member.
+type Team interface {
 	// Do sends a command and returns the record that it became; the record is nil when nothing had to change.
 	Do(ctx context.Context, body team.Body) (*team.Record, error)
 	// View calls see with the team as it is. The state must not be kept.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 )
 
 // Remedy is what helps with a problem of an agent that is installed and logged in to so; see [Remedier].

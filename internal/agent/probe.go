@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 )
 
 // Locate looks for a program, for a [Locator]: the one that was named, else the agent's own, of which missing says what to do.

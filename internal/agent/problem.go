@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"cadre/internal/pattern"
+	"cadre/internal/sys/lazyregexp"
 )
 
 // KindOf tells what helps from the HTTP status of a failure, 0 where the protocol gives none, and else from the words for it. The words may be anybody's: a number
@@ -39,18 +39,18 @@ var byStatus = map[int]ProblemKind{401: ProblemLogin, 402: ProblemLogin, 403: Pr
 
 var (
 	// numbered is a status in words: at their beginning, or after a word for it.
-	numbered = pattern.Lazy(`(?i)(?:^\W*|(?:\b|_)(?:http(?:/\d(?:\.\d)?)?|error|code|status(?:[ _]?code)?)\W{1,4})([1-5]\d\d)\b`)
-	spaces   = pattern.Lazy(`[\s_-]+`)
+	numbered = lazyregexp.New(`(?i)(?:^\W*|(?:\b|_)(?:http(?:/\d(?:\.\d)?)?|error|code|status(?:[ _]?code)?)\W{1,4})([1-5]\d\d)\b`)
+	spaces   = lazyregexp.New(`[\s_-]+`)
 	byWords  = []struct {
 		kind  ProblemKind
 		words func() *regexp.Regexp
 	}{
-		{ProblemContext, pattern.Lazy(`\bcontext (window|length|limit)\b|\b(prompt|input)( is)? too long\b|\btoken limit\b|\bmaximum number of tokens\b`)},
-		{ProblemLogin, pattern.Lazy(`\bunauthorized\b|\bunauthenticated\b|\bnot authenticated\b|\bauthentication (required|failed|error|needed)\b|\b(failed|fail|cannot|could not|unable) to authenticate\b|` +
+		{ProblemContext, lazyregexp.New(`\bcontext (window|length|limit)\b|\b(prompt|input)( is)? too long\b|\btoken limit\b|\bmaximum number of tokens\b`)},
+		{ProblemLogin, lazyregexp.New(`\bunauthorized\b|\bunauthenticated\b|\bnot authenticated\b|\bauthentication (required|failed|error|needed)\b|\b(failed|fail|cannot|could not|unable) to authenticate\b|` +
 			`\bauth(entication)? method\b|\b(invalid|incorrect|missing|no|expired|unknown|specify|set|provide)( \w+){0,3} api key\b|\bapi key\b.{0,20}\b(not|invalid|missing|expired|required|unknown|must)\b|` +
 			`\bplease (log ?in|authenticate)\b|\bnot logged in\b|\b(must|need to|have to|to) log in\b|\blog in (first|again)\b|/login\b|\b(auth|codex) login\b|\blogin (is )?(required|expired)\b|\bcredit balance\b|` +
 			`\bmissing environment variable\b`)},
-		{ProblemLimit, pattern.Lazy(`\brate limit(ed|s|ing)?\b|\btoo many requests\b|\bquota\b|\bresource exhausted\b|\boverloaded\b|\b(usage|session|weekly) limit\b`)},
+		{ProblemLimit, lazyregexp.New(`\brate limit(ed|s|ing)?\b|\btoo many requests\b|\bquota\b|\bresource exhausted\b|\boverloaded\b|\b(usage|session|weekly) limit\b`)},
 	}
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 )
 
 // silence is how long a program may take to end after the end of its output.

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"cadre/internal/durable"
-	"cadre/internal/regularfile"
-	"cadre/internal/sanitize"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -71,7 +71,7 @@ func (w *work) noteMissing(tree string, paths []string) error {
 	if err != nil {
 		return err
 	}
-	return durable.Write(filepath.Join(w.Dir, absentFile), data)
+	return atomicfile.Write(filepath.Join(w.Dir, absentFile), data)
 }
 
 // whole refuses to begin an attempt while a file that one before had staged is missing. Somebody who
@@ -89,7 +89,7 @@ func (w *work) whole(c team.Consolidation) error {
 		paths = append(paths, a.Path)
 	}
 	return notReady("%s was staged by a consolidation before, is missing since its checks ran, and would not be committed. To see it: %s. Put it back, or name what is to be committed without it: cadre consolidate %s --only PATH",
-		names(paths), w.repo.showing(missing[0].Tree, missing[0].Path), w.Desk.Team().Name)
+		names(paths), w.repo.showing(missing[0].Tree, missing[0].Path), w.Replica.Team().Name)
 }
 
 // forgetMissing is for a team that was consolidated without the files.

@@ -18,11 +18,11 @@ func TestBeside(t *testing.T) {
 	l.write("ours/pass", "\n")
 	l.write("theirs.txt", "another team's\n")
 	l.isolate("eve", "hers.txt")
-	seq := l.desk.Seq()
+	seq := l.replica.Seq()
 	o := l.options()
 	o.Beside = func(context.Context) ([]string, error) { return []string{"other"}, nil }
 	_, err := Run(l.ctx, o)
-	if team.CodeOf(err) != team.Conflict || l.desk.Seq() != seq {
+	if team.CodeOf(err) != team.Conflict || l.replica.Seq() != seq {
 		t.Fatal(err)
 	}
 	for _, words := range []string{"team other works in " + l.project, "ours/a.txt, ours/pass, theirs.txt", "cadre consolidate demo --only PATH"} {
@@ -39,7 +39,7 @@ func TestBeside(t *testing.T) {
 	if _, err := Run(l.ctx, o); !errors.Is(err, ErrCheck) {
 		t.Fatal(err)
 	}
-	if dirty := l.desk.Team().Base.Dirty; len(dirty) > 0 {
+	if dirty := l.replica.Team().Base.Dirty; len(dirty) > 0 {
 		t.Errorf("what was not named is taken for what the checks left: %+v", dirty)
 	}
 	l.want(staged, "A hers.txt", "A ours/a.txt", "A ours/pass")

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"cadre/internal/coord"
 	"cadre/internal/git"
-	"cadre/internal/sanitize"
+	"cadre/internal/host"
+	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
 
@@ -44,7 +44,7 @@ func TestFailedCheckOfBranches(t *testing.T) {
 		t.Errorf("on her branch is %q", got)
 	}
 	var mail []team.Message
-	l.desk.View(func(s *team.State) { mail = s.Inbox("lead") })
+	l.replica.View(func(s *team.State) { mail = s.Inbox("lead") })
 	if len(mail) == 0 || !strings.Contains(mail[len(mail)-1].Body, "The work of eve stays on the branch cadre/demo@eve") {
 		t.Errorf("the lead has %+v", mail)
 	}
@@ -131,7 +131,7 @@ func TestInTheWay(t *testing.T) {
 			if after := l.scene(); after != before {
 				t.Errorf("it was\n%s\nand is\n%s", before, after)
 			}
-			l.desk.View(func(s *team.State) {
+			l.replica.View(func(s *team.State) {
 				if task, _ := s.Task("2"); !strings.Contains(task.Description, c.says) {
 					t.Errorf("the task is %q", task.Description)
 				}
@@ -270,7 +270,7 @@ func TestConflicts(t *testing.T) {
 				t.Errorf("the commands changed\n%s\nto\n%s", before, after)
 			}
 			l.write("later.txt", "the team's, since\n")
-			l.desk.View(func(s *team.State) {
+			l.replica.View(func(s *team.State) {
 				if open := s.Count(team.Pending) + s.Count(team.InProgress); open != 0 {
 					t.Errorf("after the commands %d tasks are open", open)
 				}
@@ -355,12 +355,12 @@ func TestForgedTask(t *testing.T) {
 func (l *lab) ask(member string) string {
 	l.Helper()
 	var task team.Task
-	l.desk.View(func(s *team.State) { task, _ = s.Task(l.member(member).Left.Task) })
+	l.replica.View(func(s *team.State) { task, _ = s.Task(l.member(member).Left.Task) })
 	return task.Description
 }
 
 func (l *lab) member(name string) (m team.Member) {
-	l.desk.View(func(s *team.State) { m, _ = s.Member(name) })
+	l.replica.View(func(s *team.State) { m, _ = s.Member(name) })
 	return m
 }
 
@@ -392,7 +392,7 @@ func (l *lab) follow(words string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		l.Fatalf("the commands end with %v:\n%s", err, out)
 	}
-	if err := l.desk.Refresh(l.ctx); err != nil {
+	if err := l.replica.Refresh(l.ctx); err != nil {
 		l.Fatal(err)
 	}
 }
@@ -405,7 +405,7 @@ func TestHalfAWork(t *testing.T) {
 	l.isolate("eve", "half.txt")
 	l.do(team.User, &team.ReportFailed{Member: "eve", Reason: "it died"})
 	l.refused("Merge the branch cadre/demo@eve", "is open")
-	if got := l.git("show", "cadre/demo@eve:half.txt"); got != "eve's" || l.commits() != 1 || coord.Worktree(l.folder, "eve") {
+	if got := l.git("show", "cadre/demo@eve:half.txt"); got != "eve's" || l.commits() != 1 || host.Worktree(l.folder, "eve") {
 		t.Errorf("on her branch is %q", got)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"cadre/internal/git"
-	"cadre/internal/proc"
-	"cadre/internal/sanitize"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -58,7 +58,7 @@ func (w *work) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, check := range w.Desk.Team().Checks {
+	for _, check := range w.Replica.Team().Checks {
 		if slices.Contains(c.Passed, check.Name) && !c.Clean { // a new checkout has nothing of what a check before made
 			continue
 		}
@@ -144,7 +144,7 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 	if w.Checking != nil {
 		w.Checking(check.Name)
 	}
-	t := w.Desk.Team()
+	t := w.Replica.Team()
 	limit := checkTimeout
 	if check.Seconds > 0 {
 		limit = time.Duration(check.Seconds) * time.Second
@@ -186,7 +186,7 @@ func (w *work) try(ctx context.Context, c team.Consolidation, check team.Check, 
 		return err
 	}
 	then := "the team goes on"
-	if w.Desk.Team().Status == team.TeamComplete {
+	if w.Replica.Team().Status == team.TeamComplete {
 		then = "the team is complete, as it was"
 	}
 	for _, b := range c.Branches {
@@ -202,12 +202,12 @@ func (w *work) watch(ctx context.Context, c team.Consolidation) (context.Context
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for {
-			seq := w.Desk.Seq()
+			seq := w.Replica.Seq()
 			if now := w.state(); now.Attempt != c.Attempt || !now.Open() {
 				cancel(over)
 				return
 			}
-			if w.Desk.Wait(ctx, seq) != nil {
+			if w.Replica.Wait(ctx, seq) != nil {
 				return
 			}
 		}
@@ -227,7 +227,7 @@ func (w *work) left(ctx context.Context, c team.Consolidation) []team.Fact {
 	staged, err := w.repo.changes(ctx, c.Parent, c.Tree)
 	if err == nil {
 		var left []team.Fact
-		if left, err = w.repo.left(ctx, w.Desk.Team().Base, pathsOf(staged), w.aside(c)); err == nil {
+		if left, err = w.repo.left(ctx, w.Replica.Team().Base, pathsOf(staged), w.aside(c)); err == nil {
 			return left
 		}
 	}

@@ -10,17 +10,17 @@ import (
 	"strings"
 	"time"
 
-	"cadre/internal/coord"
-	"cadre/internal/desk"
 	"cadre/internal/git"
-	"cadre/internal/proc"
+	"cadre/internal/git/worktree"
+	"cadre/internal/host"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
-	"cadre/internal/worktree"
 )
 
 // Options say what to consolidate. Of the functions all may be nil.
 type Options struct {
-	Desk     *desk.Desk
+	Replica  *replica.Replica
 	Dir      string   // the team's folder
 	Actor    string   // who consolidates: the user, or the lead
 	Except   []string // folders in which cadre keeps its own things
@@ -77,7 +77,7 @@ func Run(ctx context.Context, o Options) (*Record, error) {
 			return nil, err
 		}
 	}
-	t := o.Desk.Team()
+	t := o.Replica.Team()
 	if c := w.state(); t.Status == team.TeamComplete && c.Step == team.Done {
 		w.tell(ctx, c)
 		return w.seal(ctx)
@@ -125,11 +125,11 @@ func RollBack(ctx context.Context, o Options, reason string) error {
 	}
 	defer done()
 	c := w.state()
-	if t := o.Desk.Team(); !c.Open() && t.Status == team.TeamConsolidating { // it was only marked for its end
+	if t := o.Replica.Team(); !c.Open() && t.Status == team.TeamConsolidating { // it was only marked for its end
 		return w.do(ctx, &team.SetStatus{Status: team.TeamActive, Reason: reason})
 	}
 	if !c.Open() {
-		return &team.Error{Code: team.Nothing, Text: fmt.Sprintf("no consolidation of team %s is under way", o.Desk.Team().Name)}
+		return &team.Error{Code: team.Nothing, Text: fmt.Sprintf("no consolidation of team %s is under way", o.Replica.Team().Name)}
 	}
 	return w.takeBack(ctx, reason)
 }
@@ -172,7 +172,7 @@ func prepare(ctx context.Context, o Options, wait bool) (w *work, done func(), e
 		lock, err = proc.NewLock(filepath.Join(o.Dir, lockFile))
 	}
 	if errors.Is(err, proc.ErrHeld) {
-		return nil, nil, notReady("team %s is being consolidated by another process", o.Desk.Team().Name)
+		return nil, nil, notReady("team %s is being consolidated by another process", o.Replica.Team().Name)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -212,10 +212,10 @@ func (w *work) start(ctx context.Context) error {
 	if w.procs, err = proc.OpenListed(host, list); err != nil {
 		return err
 	}
-	if err := w.Desk.Refresh(ctx); err != nil {
+	if err := w.Replica.Refresh(ctx); err != nil {
 		return err
 	}
-	if w.repo, err = open(ctx, w.procs, w.Desk.Team().Dir); err != nil {
+	if w.repo, err = open(ctx, w.procs, w.Replica.Team().Dir); err != nil {
 		return err
 	}
 	w.repo.Patience = w.patience
@@ -228,11 +228,11 @@ func (w *work) step(name string) {
 	}
 }
 
-func (w *work) state() team.Consolidation { return w.Desk.Team().Consolidation }
+func (w *work) state() team.Consolidation { return w.Replica.Team().Consolidation }
 
 // do sends a command and tells of its record.
 func (w *work) do(ctx context.Context, body team.Body) error {
-	receipt, err := w.Desk.Do(ctx, team.Command{Actor: w.Actor, Body: body})
+	receipt, err := w.Replica.Do(ctx, team.Command{Actor: w.Actor, Body: body})
 	if err == nil && receipt.Record != nil && w.Saw != nil {
 		w.Saw(receipt.Record)
 	}
@@ -246,7 +246,7 @@ func (w *work) scratch(name string) string { return filepath.Join(w.Dir, scratch
 
 // commits reports whether there is a commit to be made, and refuses where nobody can tell what of.
 func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) {
-	t := w.Desk.Team()
+	t := w.Replica.Team()
 	switch {
 	case c.NoCommit:
 		return false, nil
@@ -276,7 +276,7 @@ func (w *work) commits(ctx context.Context, c team.Consolidation) (bool, error) 
 
 // gone says that the repository in which the team has worked is not to be found.
 func (w *work) gone() error {
-	t := w.Desk.Team()
+	t := w.Replica.Team()
 	if err := git.Installed(); err != nil {
 		return notReady("team %s has worked in the repository %s, and there is no git to commit that with: %v. Have git be found by PATH, or complete the team without a commit: cadre consolidate %s --no-commit",
 			t.Name, t.Base.Top, err, t.Name)
@@ -296,7 +296,7 @@ func (w *work) lost(c team.Consolidation) error {
 
 // selected is the team's work in the work tree. What is shown before a consolidation and what that stages both come from here.
 func (w *work) selected(ctx context.Context, c team.Consolidation) (selection, error) {
-	return w.repo.sort(ctx, w.Desk.Team().Base, c, w.aside(c))
+	return w.repo.sort(ctx, w.Replica.Team().Base, c, w.aside(c))
 }
 
 // ours is what is to be committed, or why that cannot be said.
@@ -316,7 +316,7 @@ func (w *work) ours(ctx context.Context, c team.Consolidation) ([]string, error)
 	if err != nil || len(others) == 0 {
 		return s.ours, err
 	}
-	t := w.Desk.Team()
+	t := w.Replica.Team()
 	return nil, &team.Error{Code: team.Conflict, Text: fmt.Sprintf("team %s works in %s too, or did since team %s was created, and nobody can tell whose work this is: %s. Say what is to be committed for %s: cadre consolidate %s --only PATH",
 		strings.Join(others, ", "), t.Base.Top, t.Name, names(s.ours), t.Name, t.Name)}
 }
@@ -339,7 +339,7 @@ func (w *work) begin(ctx context.Context) error {
 
 // merge has what members did in worktrees of their own on their branches.
 func (w *work) merge(ctx context.Context) error {
-	if err := coord.RecordWork(ctx, w.Desk, w.procs, w.Dir, "", w.Log); err != nil {
+	if err := host.RecordWork(ctx, w.Replica, w.procs, w.Dir, "", w.Log); err != nil {
 		return err
 	}
 	w.save(ctx)
@@ -359,7 +359,7 @@ func (w *work) merge(ctx context.Context) error {
 func (w *work) save(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, saveTime, fmt.Errorf("it took longer than %s", saveTime))
 	defer cancel()
-	switch made, err := coord.Checkpoint(ctx, w.Desk, w.Dir); {
+	switch made, err := host.Checkpoint(ctx, w.Replica, w.Dir); {
 	case err != nil:
 		w.Log("no checkpoint of the consolidation: " + err.Error())
 	case made.Notice != "" && w.repo.top != "" && w.notice != made.Notice:
@@ -370,9 +370,9 @@ func (w *work) save(ctx context.Context) {
 
 // isolated are the members whose work may still be in a worktree of its own.
 func (w *work) isolated() (all []team.Member) {
-	w.Desk.View(func(s *team.State) {
+	w.Replica.View(func(s *team.State) {
 		for _, m := range s.Members() {
-			if m.Isolation == team.Worktree && (m.Status.Running() || coord.Worktree(w.Dir, m.Name)) {
+			if m.Isolation == team.Worktree && (m.Status.Running() || host.Worktree(w.Dir, m.Name)) {
 				all = append(all, m)
 			}
 		}
@@ -386,7 +386,7 @@ func (w *work) home(ctx context.Context, m team.Member) error {
 	defer cancel()
 	if m.Status.Running() && m.Shutdown.Request == "" {
 		var request *team.RequestShutdown
-		w.Desk.View(func(s *team.State) { request = coord.Dismissal(s, m.Name) })
+		w.Replica.View(func(s *team.State) { request = host.Dismissal(s, m.Name) })
 		err := w.do(ctx, request)
 		if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
 			return err
@@ -395,25 +395,25 @@ func (w *work) home(ctx context.Context, m team.Member) error {
 	hosts := filepath.Join(w.Dir, "hosts")
 	for {
 		var seq int64
-		w.Desk.View(func(s *team.State) { m, _ = s.Member(m.Name); seq = s.Seq() })
-		if m.Host == "" || !coord.Hosted(hosts) {
-			if err := coord.Clear(ctx, hosts, w.Log); err != nil {
+		w.Replica.View(func(s *team.State) { m, _ = s.Member(m.Name); seq = s.Seq() })
+		if m.Host == "" || !host.Hosted(hosts) {
+			if err := host.Clear(ctx, hosts, w.Log); err != nil {
 				return err
 			}
-			if err := coord.LeaveWork(ctx, w.Desk, w.procs, w.Dir, m.Name, w.Log); err != nil {
+			if err := host.LeaveWork(ctx, w.Replica, w.procs, w.Dir, m.Name, w.Log); err != nil {
 				return err
 			}
 			if !m.Status.Running() {
 				return nil
 			}
-			_, err := w.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportStopped{Member: m.Name, Reason: "its work is home"}})
+			_, err := w.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.ReportStopped{Member: m.Name, Reason: "its work is home"}})
 			if team.CodeOf(err) == team.Finished {
 				return nil
 			}
 			return err
 		}
 		waiting, stop := context.WithTimeout(ctx, time.Second) // its host may die meanwhile
-		err := w.Desk.Wait(waiting, seq)
+		err := w.Replica.Wait(waiting, seq)
 		stop()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -482,14 +482,14 @@ func (w *work) tell(ctx context.Context, c team.Consolidation) {
 
 // seal saves the team as it is complete, and writes its record.
 func (w *work) seal(ctx context.Context) (*Record, error) {
-	if err := worktree.Hide(ctx, w.procs, w.Desk.Team().Dir, coord.MergedDir(w.Dir)); err != nil { // nobody needs it any more
+	if err := worktree.Hide(ctx, w.procs, w.Replica.Team().Dir, host.MergedDir(w.Dir)); err != nil { // nobody needs it any more
 		w.Log("the merged worktree stays where it is: " + err.Error())
 	}
 	if err := w.forgetMissing(); err != nil {
 		return nil, err
 	}
 	w.save(ctx) // whoever is killed here has the end of the team in a checkpoint
-	r, err := seal(ctx, w.Desk, w.Dir)
+	r, err := seal(ctx, w.Replica, w.Dir)
 	if err == nil {
 		w.save(ctx) // with the record
 	}
@@ -543,7 +543,7 @@ func (w *work) giveUp(ctx context.Context, reason string) error {
 		if there, err := w.repo.follows(ctx, c.Commit, c.Parent, head); err != nil {
 			return err
 		} else if there {
-			return notReady("the work is committed already (%.12s); cadre consolidate %s finishes", c.Commit, w.Desk.Team().Name)
+			return notReady("the work is committed already (%.12s); cadre consolidate %s finishes", c.Commit, w.Replica.Team().Name)
 		}
 	}
 	if err := w.lift(ctx, c); err != nil {

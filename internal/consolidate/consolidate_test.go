@@ -47,7 +47,7 @@ func TestOneCommit(t *testing.T) {
 			t.Errorf("the message is\n%s", message)
 		}
 	}
-	if s := l.desk.Team(); s.Status != team.TeamComplete || s.Consolidation.Step != team.Done {
+	if s := l.replica.Team(); s.Status != team.TeamComplete || s.Consolidation.Step != team.Done {
 		t.Errorf("the team is %+v", s)
 	}
 	l.tidy()
@@ -65,10 +65,10 @@ func TestRecord(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o400 {
 		t.Fatalf("%v, %v", info, err)
 	}
-	if len(r.Tasks) != 1 || r.Tasks[0] != (Task{"1", "port it", "ann"}) || len(r.Members) != 2 || len(r.Checks) != 1 || r.Seq != l.desk.Seq() || r.By != team.User {
+	if len(r.Tasks) != 1 || r.Tasks[0] != (Task{"1", "port it", "ann"}) || len(r.Members) != 2 || len(r.Checks) != 1 || r.Seq != l.replica.Seq() || r.By != team.User {
 		t.Errorf("%+v", r)
 	}
-	if ok, err := r.Holds(l.ctx, l.desk); !ok || err != nil {
+	if ok, err := r.Holds(l.ctx, l.replica); !ok || err != nil {
 		t.Errorf("the record holds: %t, %v", ok, err)
 	}
 	for what, change := range map[string]func(r *Record){
@@ -80,7 +80,7 @@ func TestRecord(t *testing.T) {
 	} {
 		other := *r
 		change(&other)
-		if ok, _ := other.Holds(l.ctx, l.desk); ok {
+		if ok, _ := other.Holds(l.ctx, l.replica); ok {
 			t.Errorf("a record of another %s holds", what)
 		}
 	}
@@ -132,11 +132,11 @@ func TestBothChanged(t *testing.T) {
 	l.write("a.txt", "the person's, and the team's\n")
 	l.write("dir/x.txt", "the person's, and the team's\n")
 	l.write("new.txt", "the team's\n")
-	before, seq := l.scene(), l.desk.Seq()
+	before, seq := l.scene(), l.replica.Seq()
 	if err := l.refused("a.txt, dir/x.txt", "--include a.txt", "stash"); team.CodeOf(err) != team.NotReady {
 		t.Error(err)
 	}
-	if l.scene() != before || l.desk.Seq() != seq {
+	if l.scene() != before || l.replica.Seq() != seq {
 		t.Error("something was changed by what was refused")
 	}
 	o := l.options()
@@ -190,11 +190,11 @@ func TestFailedCheck(t *testing.T) {
 	if l.git("rev-parse", "HEAD") != head || l.git("ls-files", "--stage") != index {
 		t.Error("HEAD or the index changed")
 	}
-	if s := l.desk.Team(); s.Status != team.TeamActive || s.Consolidation.Step != team.Abandoned || s.Consolidation.Failed != "test" {
+	if s := l.replica.Team(); s.Status != team.TeamActive || s.Consolidation.Step != team.Abandoned || s.Consolidation.Failed != "test" {
 		t.Errorf("%+v", s)
 	}
 	var mail []team.Message
-	l.desk.View(func(s *team.State) { mail = s.Inbox("lead") })
+	l.replica.View(func(s *team.State) { mail = s.Inbox("lead") })
 	if len(mail) == 0 || !strings.Contains(mail[len(mail)-1].Body, "FAIL: no") {
 		t.Errorf("the lead has %+v", mail)
 	}
@@ -236,7 +236,7 @@ func TestChecks(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("%v does not say %q", err, c.says)
 			}
-			if s := l.desk.Team(); s.Status != team.TeamActive || s.Consolidation.Commit != "" {
+			if s := l.replica.Team(); s.Status != team.TeamActive || s.Consolidation.Commit != "" {
 				t.Errorf("%+v", s)
 			}
 			l.tidy()
@@ -458,7 +458,7 @@ func TestCheckpoint(t *testing.T) {
 	o.at = func(point string) {
 		switch point {
 		case "checkpoint":
-			if status, text := state(l); status != "consolidating" || l.git("rev-parse", "main") != before || l.desk.Team().Consolidation.Step != team.Began {
+			if status, text := state(l); status != "consolidating" || l.git("rev-parse", "main") != before || l.replica.Team().Consolidation.Step != team.Began {
 				t.Errorf("at the checkpoint it is\n%s", text)
 			}
 			saved = l.git("rev-parse", "cadre/demo")
@@ -499,7 +499,7 @@ func TestCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	said = ""
-	o.Desk, o.Dir = l.desk, l.folder
+	o.Replica, o.Dir = l.replica, l.folder
 	if _, err := Run(l.ctx, o); err != nil || !strings.Contains(said, "no checkpoint of the consolidation: ") {
 		t.Errorf("%v, %s", err, said)
 	}
@@ -512,7 +512,7 @@ func TestUnknownBase(t *testing.T) {
 	l := newLab(t)
 	l.write("bad\xff.txt", "x")
 	l.found()
-	if b := l.desk.Team().Base; !strings.Contains(b.Unknown, "UTF-8") {
+	if b := l.replica.Team().Base; !strings.Contains(b.Unknown, "UTF-8") {
 		t.Errorf("%+v", b)
 	}
 	l.refused("UTF-8", "--no-commit")

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 
 	"cadre/internal/git"
-	"cadre/internal/proc"
+	"cadre/internal/git/worktree"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
-	"cadre/internal/worktree"
 )
 
 // entry is a file that differs from HEAD, by its path from the top.
@@ -104,7 +104,7 @@ func (a aside) holds(r *repository, e entry) bool {
 // somebody names it, or where it is in the last commit already: the checks see it, and a clone of a
 // commit that had an older one would not be what they passed with.
 func (w *work) aside(c team.Consolidation) aside {
-	a := aside{folders: w.Except, report: worktree.From(w.repo.top, w.Desk.Team().Report)}
+	a := aside{folders: w.Except, report: worktree.From(w.repo.top, w.Replica.Team().Report)}
 	for _, named := range slices.Concat(c.Include, c.Only) {
 		if named == a.report || strings.HasPrefix(a.report, named+"/") {
 			a.report = ""

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -35,7 +35,7 @@ func TestGivenUpMeanwhile(t *testing.T) {
 			l.isolate("eve", "hers.txt")
 			l.write("new.txt", "the team's\n")
 			before := l.scene()
-			other := *l // the desk of somebody else
+			other := *l // the replica of somebody else
 			other.open()
 			abort := func() { other.do(team.User, &team.SetStatus{Status: team.TeamAborted, Reason: "enough"}) }
 			aborted := make(chan struct{})
@@ -60,7 +60,7 @@ func TestGivenUpMeanwhile(t *testing.T) {
 				t.Errorf("it ends with %v", err)
 			}
 			<-aborted
-			if s := l.desk.Team(); s.Status != team.TeamAborted || s.Consolidation.Step != team.Abandoned {
+			if s := l.replica.Team(); s.Status != team.TeamAborted || s.Consolidation.Step != team.Abandoned {
 				t.Errorf("the team is %+v", s)
 			}
 			if after := l.scene(); after != before {
@@ -126,7 +126,7 @@ func TestKilledWhenLifted(t *testing.T) {
 	if after := l.scene(); after != before {
 		t.Errorf("it was\n%s\nand is\n%s", before, after)
 	}
-	if err := l.desk.Refresh(l.ctx); err != nil {
+	if err := l.replica.Refresh(l.ctx); err != nil {
 		t.Fatal(err)
 	}
 	l.refused("the check bad failed: exit status 3")
@@ -144,8 +144,8 @@ func TestMarkedAndComplete(t *testing.T) {
 	l.do(team.User, &team.SetStatus{Status: team.TeamConsolidating})
 	l.do("lead", &team.CreateTask{Subject: "more"})
 	l.refused("task 2 (more) is open", "cadre consolidate demo --roll-back")
-	if err := RollBack(l.ctx, l.options(), "there is more to do"); err != nil || l.desk.Team().Status != team.TeamActive {
-		t.Errorf("%v: %+v", err, l.desk.Team())
+	if err := RollBack(l.ctx, l.options(), "there is more to do"); err != nil || l.replica.Team().Status != team.TeamActive {
+		t.Errorf("%v: %+v", err, l.replica.Team())
 	}
 	l.do("lead", &team.CompleteTask{Task: "2"})
 	l.write("new.txt", "the team's\n")
@@ -154,7 +154,7 @@ func TestMarkedAndComplete(t *testing.T) {
 		t.Error(err)
 	}
 	l.refused("the check test failed", "nothing was committed, and the team is complete, as it was")
-	if s := l.desk.Team(); s.Status != team.TeamComplete {
+	if s := l.replica.Team(); s.Status != team.TeamComplete {
 		t.Errorf("%+v", s)
 	}
 	l.write("pass", "")

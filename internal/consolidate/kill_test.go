@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"cadre/internal/git"
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -63,7 +63,7 @@ func right(l *lab, mine string) {
 	if text, err := os.ReadFile(filepath.Join(l.project, "b.txt")); string(text) != "the person's change\n" || err != nil {
 		l.Errorf("b.txt is %q, %v", text, err)
 	}
-	if s := l.desk.Team(); s.Status != team.TeamComplete || s.Consolidation.Commit != l.git("rev-parse", "HEAD") {
+	if s := l.replica.Team(); s.Status != team.TeamComplete || s.Consolidation.Commit != l.git("rev-parse", "HEAD") {
 		l.Errorf("the team is %+v", s)
 	}
 	if r, err := Sealed(l.folder); r == nil || err != nil {
@@ -109,7 +109,7 @@ func (l *lab) killedDoing(what, when, at string) (killed bool) {
 	if err != nil && cmd.ProcessState.ExitCode() >= 0 {
 		l.Fatalf("the process failed: %v\n%s", err, out)
 	}
-	if err := l.desk.Refresh(l.ctx); err != nil {
+	if err := l.replica.Refresh(l.ctx); err != nil {
 		l.Fatal(err)
 	}
 	return err != nil
@@ -131,11 +131,11 @@ func TestKilledAtEachPoint(t *testing.T) {
 	if points, killed := l.consolidating("never"); killed || len(points) > 0 {
 		t.Errorf("when all was done it went on with %v", points)
 	}
-	if err := l.desk.Refresh(l.ctx); err != nil {
+	if err := l.replica.Refresh(l.ctx); err != nil {
 		t.Fatal(err)
 	}
 	right(l, mine)
-	if c := l.desk.Team().Consolidation; c.Attempt != 1 {
+	if c := l.replica.Team().Consolidation; c.Attempt != 1 {
 		t.Errorf("it is %+v", c)
 	}
 	if ran, err := os.ReadFile(filepath.Join(l.project, "ran")); err != nil || string(ran) != "build\ntest\n" {
@@ -155,7 +155,7 @@ func TestRolledBackAtEachStep(t *testing.T) {
 			l, mine := prepared(t, true)
 			before := l.scene()
 			l.consolidating(last)
-			if err := l.desk.Refresh(l.ctx); err != nil {
+			if err := l.replica.Refresh(l.ctx); err != nil {
 				t.Fatal(err)
 			}
 			err := RollBack(l.ctx, l.options(), "enough")
@@ -177,7 +177,7 @@ func TestRolledBackAtEachStep(t *testing.T) {
 				t.Error("an empty folder is left")
 			}
 			l.tidy()
-			if s := l.desk.Team(); s.Status != team.TeamActive || s.Consolidation.Reason != "enough" {
+			if s := l.replica.Team(); s.Status != team.TeamActive || s.Consolidation.Reason != "enough" {
 				t.Errorf("the team is %+v", s)
 			}
 			l.run()
@@ -219,7 +219,7 @@ func TestCommittedOnTop(t *testing.T) {
 	l.consolidating("head")
 	l.write("new.txt", "the person's\n")
 	l.git("commit", "-qm", "on top", "--only", "new.txt")
-	if err := l.desk.Refresh(l.ctx); err != nil {
+	if err := l.replica.Refresh(l.ctx); err != nil {
 		t.Fatal(err)
 	}
 	r := l.run()
@@ -248,7 +248,7 @@ func TestStrays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.desk.Refresh(l.ctx); err != nil {
+	if err := l.replica.Refresh(l.ctx); err != nil {
 		t.Fatal(err)
 	}
 	l.run()
@@ -275,7 +275,7 @@ func TestLocksOfGit(t *testing.T) {
 			if locked := (*git.LockedError)(nil); !errors.As(err, &locked) || locked.File != lock || !strings.Contains(err.Error(), "remove that file") {
 				t.Fatalf("it ends with %v", err)
 			}
-			if c := l.desk.Team().Consolidation; c.Step != team.Made {
+			if c := l.replica.Team().Consolidation; c.Step != team.Made {
 				t.Errorf("it is %+v", c)
 			}
 			if err := os.Remove(lock); err != nil {
@@ -355,7 +355,7 @@ func TestBranchChangedAfterAKill(t *testing.T) {
 			l, _ := prepared(t, true)
 			l.consolidating(last)
 			l.write("hers.txt", "somebody's\n")
-			if err := l.desk.Refresh(l.ctx); err != nil {
+			if err := l.replica.Refresh(l.ctx); err != nil {
 				t.Fatal(err)
 			}
 			l.refused("hers.txt was changed before the checks were through")
@@ -386,11 +386,11 @@ func TestChangedAfterAKill(t *testing.T) {
 			l, mine := prepared(t, false)
 			l.consolidating("staged")
 			c.change(l)
-			if err := l.desk.Refresh(l.ctx); err != nil {
+			if err := l.replica.Refresh(l.ctx); err != nil {
 				t.Fatal(err)
 			}
 			l.refused(c.says)
-			if s := l.desk.Team(); s.Status != team.TeamActive {
+			if s := l.replica.Team(); s.Status != team.TeamActive {
 				t.Errorf("the team is %+v", s)
 			}
 			l.run()

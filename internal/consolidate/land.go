@@ -15,11 +15,11 @@ import (
 	"strings"
 	"syscall"
 
-	"cadre/internal/coord"
 	"cadre/internal/git"
-	"cadre/internal/regularfile"
+	"cadre/internal/git/worktree"
+	"cadre/internal/host"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
-	"cadre/internal/worktree"
 )
 
 // join makes the tree of what is the team's in the work tree, which has been staged on the parent as before, and of the branches of its
@@ -66,7 +66,7 @@ func (w *work) waiting(ctx context.Context, parent string) ([]team.Branch, error
 	if parent == "" { // there is no branch without a commit
 		return nil, nil
 	}
-	all, out, err := coord.Waiting(ctx, w.Desk, w.procs)
+	all, out, err := host.Waiting(ctx, w.Replica, w.procs)
 	for _, b := range out {
 		w.Log(fmt.Sprintf("the branch %s is left out: the task that asked to merge it was deleted", b.Name))
 	}
@@ -117,7 +117,7 @@ func (w *work) blocked(ctx context.Context, before, tree, next string) (string, 
 	report := w.aside(w.state()).report
 	if slices.ContainsFunc(in, func(one git.Change) bool { return one.Path == report }) {
 		return fmt.Sprintf("It brings %s, and in %s that is cadre's own report on the team, which is not committed. Move the report elsewhere, or have it committed and merged with the branch: cadre consolidate %s --include %s.",
-			report, w.repo.top, w.Desk.Team().Name, report), nil
+			report, w.repo.top, w.Replica.Team().Name, report), nil
 	}
 	if len(in) > 0 {
 		return fmt.Sprintf("In %s, and in its way, are files that are not committed and not the team's: %s. Whoever they belong to has to commit or move them.", w.repo.top, names(pathsOf(in))), nil
@@ -252,7 +252,7 @@ func (r *repository) lacks(name string) bool {
 
 func (w *work) liftBranches(ctx context.Context, c team.Consolidation) error {
 	if w.repo.top == "" {
-		w.Log(fmt.Sprintf("what came in from %s stays in %s, where there is no repository any more", branchers(c), w.Desk.Team().Dir))
+		w.Log(fmt.Sprintf("what came in from %s stays in %s, where there is no repository any more", branchers(c), w.Replica.Team().Dir))
 		return nil
 	}
 	for _, tree := range []string{c.Before, c.Tree} {
@@ -352,7 +352,7 @@ func (r *repository) path(name string) string { return filepath.Join(r.top, file
 
 // put makes these files be as the tree has them, one at a time: each is at every moment as it was, or as it is to be.
 func (w *work) put(ctx context.Context, tree string, changes []git.Change) error {
-	return w.repo.put(ctx, tree, changes, w.scratch("land"), w.Desk.Team().ID, w.step)
+	return w.repo.put(ctx, tree, changes, w.scratch("land"), w.Replica.Team().ID, w.step)
 }
 
 // put does so with an index of our own. The mark is one that no other process uses in the repository.

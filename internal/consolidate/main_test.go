@@ -17,10 +17,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"cadre/internal/desk"
 	"cadre/internal/git"
 	"cadre/internal/journal/filejournal"
-	"cadre/internal/proc"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -109,20 +109,20 @@ func consolidateUntil(at string) int {
 	if err != nil {
 		return 3
 	}
-	d, err := desk.Open(ctx, j, desk.Options{})
+	rep, err := replica.Open(ctx, j, replica.Options{})
 	if err != nil {
 		return 3
 	}
 	os.Setenv(atGit+"_PID", strconv.Itoa(os.Getpid()))
 	if last == "merge" {
-		if _, err := Merge(ctx, Options{Desk: d, Dir: dir}); err != nil {
+		if _, err := Merge(ctx, Options{Replica: rep, Dir: dir}); err != nil {
 			fmt.Println("error:", err)
 			return 1
 		}
 		return 0
 	}
 	last, rollsBack := strings.CutPrefix(last, "rollback:")
-	o := Options{Desk: d, Dir: dir, Actor: team.User, at: func(point string) {
+	o := Options{Replica: rep, Dir: dir, Actor: team.User, at: func(point string) {
 		fmt.Println(point)
 		if point == last {
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -149,17 +149,17 @@ func completeTask(dir string, words []string) int {
 		fmt.Println(err)
 		return 3
 	}
-	d, err := desk.Open(ctx, j, desk.Options{})
+	rep, err := replica.Open(ctx, j, replica.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return 3
 	}
-	defer d.Close()
-	if len(words) != 4 || !slices.Equal(words[:3], []string{"task", "done", d.Team().Name}) {
+	defer rep.Close()
+	if len(words) != 4 || !slices.Equal(words[:3], []string{"task", "done", rep.Team().Name}) {
 		fmt.Printf("cadre %q is not in the recipe\n", words)
 		return 2
 	}
-	if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.CompleteTask{Task: words[3]}}); err != nil {
+	if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.CompleteTask{Task: words[3]}}); err != nil {
 		fmt.Println(err)
 		return 1
 	}
@@ -173,7 +173,7 @@ type lab struct {
 	project string
 	folder  string // the team's
 	procs   *proc.Register
-	desk    *desk.Desk
+	replica *replica.Replica
 
 	isolated       bool // a member has a worktree of its own
 	clean, changes bool // see [team.Team]
@@ -211,7 +211,7 @@ func (l *lab) found(checks ...team.Check) {
 		{Actor: "ann", Body: &team.ClaimTask{Task: "1"}},
 		{Actor: "ann", Body: &team.CompleteTask{Task: "1", Result: "done"}},
 	} {
-		c.ID, c.At = fmt.Sprint("found", i), desk.Now()
+		c.ID, c.At = fmt.Sprint("found", i), replica.Now()
 		d, err := team.Decide(state, c)
 		if err != nil {
 			l.Fatal(err)
@@ -231,20 +231,20 @@ func (l *lab) open() {
 	if err != nil {
 		l.Fatal(err)
 	}
-	if l.desk, err = desk.Open(l.ctx, j, desk.Options{}); err != nil {
+	if l.replica, err = replica.Open(l.ctx, j, replica.Options{}); err != nil {
 		l.Fatal(err)
 	}
-	d := l.desk
-	l.Cleanup(func() { d.Close() })
+	rep := l.replica
+	l.Cleanup(func() { rep.Close() })
 }
 
 func (l *lab) options() Options {
-	return Options{Desk: l.desk, Dir: l.folder, Actor: team.User, Log: func(text string) { l.Log(text) }}
+	return Options{Replica: l.replica, Dir: l.folder, Actor: team.User, Log: func(text string) { l.Log(text) }}
 }
 
 func (l *lab) do(actor string, body team.Body) {
 	l.Helper()
-	if _, err := l.desk.Do(l.ctx, team.Command{Actor: actor, Body: body}); err != nil {
+	if _, err := l.replica.Do(l.ctx, team.Command{Actor: actor, Body: body}); err != nil {
 		l.Fatal(err)
 	}
 }

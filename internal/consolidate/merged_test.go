@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"cadre/internal/coord"
+	"cadre/internal/host"
 	"cadre/internal/team"
 )
 
-func (l *lab) merge() coord.Merged {
+func (l *lab) merge() host.Merged {
 	l.Helper()
 	before := l.scene()
 	m, err := Merge(l.ctx, l.options())
@@ -27,7 +27,7 @@ func (l *lab) merge() coord.Merged {
 // worked has a member's work in its worktree on its branch, and the worktree gone, as when its session has ended.
 func (l *lab) worked(name string) {
 	l.Helper()
-	if err := coord.LeaveWork(l.ctx, l.desk, l.procs, l.folder, name, func(text string) { l.Error(text) }); err != nil {
+	if err := host.LeaveWork(l.ctx, l.replica, l.procs, l.folder, name, func(text string) { l.Error(text) }); err != nil {
 		l.Fatal(err)
 	}
 }
@@ -121,7 +121,7 @@ func TestMergeWithConflicts(t *testing.T) {
 }
 
 func (l *lab) tasks() (n int) {
-	l.desk.View(func(s *team.State) {
+	l.replica.View(func(s *team.State) {
 		for range s.Tasks() {
 			n++
 		}
@@ -161,7 +161,7 @@ func TestKilledMerge(t *testing.T) {
 			break
 		}
 		if kills++; n%3 == 0 { // else it is brought up to date the next time
-			if err := coord.KeepWork(l.ctx, l.folder, l.project, func(text string) { l.Log(text) }); err != nil {
+			if err := host.KeepWork(l.ctx, l.folder, l.project, func(text string) { l.Log(text) }); err != nil {
 				t.Fatal(err)
 			}
 			if trees := l.git("worktree", "list"); strings.Contains(trees, "\n") {

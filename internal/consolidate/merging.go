@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"cadre/internal/briefing"
-	"cadre/internal/coord"
+	"cadre/internal/agent/prompts"
+	"cadre/internal/git/worktree"
+	"cadre/internal/host"
 	"cadre/internal/team"
-	"cadre/internal/worktree"
 )
 
 // merging is a merge of branches under way. It is made of commits that nothing refers to.
@@ -27,7 +27,7 @@ func (w *work) merging(ctx context.Context, parent, before string, branches []te
 	m := &merging{parent: parent, tree: before}
 	parents := []string{parent}
 	known := map[string]string{} // by member
-	w.Desk.View(func(s *team.State) {
+	w.Replica.View(func(s *team.State) {
 		for _, one := range s.Members() {
 			known[one.Name] = one.Left.With
 		}
@@ -77,13 +77,13 @@ func (w *work) conflicts(ctx context.Context, m *merging, b team.Branch, all wor
 	if err != nil {
 		return err
 	}
-	directory := briefing.Other{Name: "what the team has changed in " + w.repo.top, Ref: m.dir, Files: dir}
+	directory := prompts.Other{Name: "what the team has changed in " + w.repo.top, Ref: m.dir, Files: dir}
 	switch {
 	case len(dir) > len(head):
-		ask.With, with = []briefing.Other{directory}, m.dir
+		ask.With, with = []prompts.Other{directory}, m.dir
 	case len(head) > 0:
 		ref := w.checkedOut(ctx, m.parent)
-		ask.With = []briefing.Other{{Name: fmt.Sprintf("what is checked out in %s (%s)", w.repo.top, ref), Ref: ref, Files: head}}
+		ask.With = []prompts.Other{{Name: fmt.Sprintf("what is checked out in %s (%s)", w.repo.top, ref), Ref: ref, Files: head}}
 	}
 	for _, one := range m.in {
 		both, err := files(one.Commit)
@@ -91,7 +91,7 @@ func (w *work) conflicts(ctx context.Context, m *merging, b team.Branch, all wor
 			return err
 		}
 		if len(both) > 0 {
-			ask.With = append(ask.With, briefing.Other{Name: "the branch " + one.Name, Ref: one.Name, Files: both})
+			ask.With = append(ask.With, prompts.Other{Name: "the branch " + one.Name, Ref: one.Name, Files: both})
 		}
 	}
 	switch {
@@ -100,9 +100,9 @@ func (w *work) conflicts(ctx context.Context, m *merging, b team.Branch, all wor
 		ask.Trouble = fmt.Sprintf("It cannot be merged: %s.", all)
 	default: // with none of them alone
 		directory.Files = all.Files
-		ask.With, with = []briefing.Other{directory}, m.dir
+		ask.With, with = []prompts.Other{directory}, m.dir
 		for _, one := range m.in {
-			ask.With = append(ask.With, briefing.Other{Name: "the branch " + one.Name, Ref: one.Name, Files: all.Files})
+			ask.With = append(ask.With, prompts.Other{Name: "the branch " + one.Name, Ref: one.Name, Files: all.Files})
 		}
 	}
 	return w.ask(ctx, b, with, ask)
@@ -118,14 +118,14 @@ func (w *work) checkedOut(ctx context.Context, commit string) string {
 }
 
 // about begins what the lead is told of the branch.
-func (w *work) about(b team.Branch, trouble string) briefing.Merge {
-	place := coord.Place(w.Desk.Team(), w.Dir, b.Member)
-	return briefing.Merge{Team: w.Desk.Team().Name, Repo: w.repo.top, Dir: place.Dir, There: coord.Worktree(w.Dir, b.Member), Member: b.Member, Branch: b.Name, Trouble: trouble}
+func (w *work) about(b team.Branch, trouble string) prompts.Merge {
+	place := host.Place(w.Replica.Team(), w.Dir, b.Member)
+	return prompts.Merge{Team: w.Replica.Team().Name, Repo: w.repo.top, Dir: place.Dir, There: host.Worktree(w.Dir, b.Member), Member: b.Member, Branch: b.Name, Trouble: trouble}
 }
 
 // ask asks the lead to merge the branch, and with which commit of ours.
-func (w *work) ask(ctx context.Context, b team.Branch, with string, m briefing.Merge) error {
-	_, err := w.Desk.Do(ctx, team.Command{Actor: team.User, Body: &team.LeaveBranch{Member: b.Member, Commit: b.Commit, With: with, Why: m.String(), Once: w.once}})
+func (w *work) ask(ctx context.Context, b team.Branch, with string, m prompts.Merge) error {
+	_, err := w.Replica.Do(ctx, team.Command{Actor: team.User, Body: &team.LeaveBranch{Member: b.Member, Commit: b.Commit, With: with, Why: m.String(), Once: w.once}})
 	if err != nil {
 		return fmt.Errorf("not on the task list, that %s is to be merged: %w", b.Name, err)
 	}

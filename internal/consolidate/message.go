@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"cadre/internal/sanitize"
-	"cadre/internal/show"
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
 	"cadre/internal/team"
 )
 
@@ -17,7 +17,7 @@ const (
 
 // message is that of the commit: what was asked for, the tasks and who did them, who took part, what was checked, and last by what it is known again.
 func (w *work) message(c team.Consolidation) (text string) {
-	w.Desk.View(func(s *team.State) { text = messageOf(s, c) })
+	w.Replica.View(func(s *team.State) { text = messageOf(s, c) })
 	return text
 }
 
@@ -30,7 +30,7 @@ func messageOf(s *team.State, c team.Consolidation) string {
 		goal, _, _ := strings.Cut(strings.TrimSpace(t.Goal), "\n")
 		subject := []rune("Work of team " + t.Name)
 		if goal != "" {
-			subject = append(append(subject, ':', ' '), []rune(show.Clean(goal))...)
+			subject = append(append(subject, ':', ' '), []rune(render.Clean(goal))...)
 		}
 		if len(subject) > subjectLen {
 			subject = append(subject[:subjectLen-1], '…')
@@ -49,18 +49,18 @@ func messageOf(s *team.State, c team.Consolidation) string {
 		if listed == 1 {
 			b.WriteString("\nTasks:\n")
 		}
-		fmt.Fprintf(&b, "- %s %s (%s)\n", task.ID, show.Clean(task.Subject), show.Clean(task.CompletedBy))
+		fmt.Fprintf(&b, "- %s %s (%s)\n", task.ID, render.Clean(task.Subject), render.Clean(task.CompletedBy))
 	}
 	if more > 0 {
 		fmt.Fprintf(&b, "- and %d more\n", more)
 	}
 	var members, checks []string
 	for _, m := range s.Members() {
-		members = append(members, fmt.Sprintf("%s (%s)", m.Name, show.Clean(m.Agent)))
+		members = append(members, fmt.Sprintf("%s (%s)", m.Name, render.Clean(m.Agent)))
 	}
 	fmt.Fprintf(&b, "\nMembers: %s\n", strings.Join(members, ", "))
 	for _, check := range t.Checks {
-		checks = append(checks, show.Clean(check.Name))
+		checks = append(checks, render.Clean(check.Name))
 	}
 	if len(checks) > 0 {
 		fmt.Fprintf(&b, "Checks: %s\n", strings.Join(checks, ", "))

@@ -3,8 +3,8 @@ package consolidate
 import (
 	"context"
 
-	"cadre/internal/coord"
-	"cadre/internal/proc"
+	"cadre/internal/host"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -15,7 +15,7 @@ type Pending struct {
 	Unknown  string   // why nobody can tell what there is; "" where it is known
 }
 
-// LookPending looks at what there is to be consolidated, and touches nothing. Of the options it takes Desk, Dir and Except.
+// LookPending looks at what there is to be consolidated, and touches nothing. Of the options it takes Replica, Dir and Except.
 // Where nobody can tell what is the team's, only branches are known.
 func LookPending(ctx context.Context, o Options) (p Pending, err error) {
 	procs, err := proc.Open("")
@@ -23,7 +23,7 @@ func LookPending(ctx context.Context, o Options) (p Pending, err error) {
 		return p, err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
-	t := o.Desk.Team()
+	t := o.Replica.Team()
 	r, err := open(ctx, procs, t.Dir)
 	if err != nil || r.top == "" {
 		return p, err
@@ -33,7 +33,7 @@ func LookPending(ctx context.Context, o Options) (p Pending, err error) {
 		return p, err
 	}
 	if head != "" {
-		if p.Branches, _, err = coord.Waiting(ctx, o.Desk, procs); err != nil {
+		if p.Branches, _, err = host.Waiting(ctx, o.Replica, procs); err != nil {
 			return p, err
 		}
 	}

@@ -34,7 +34,7 @@ func (w *work) place(ctx context.Context) error {
 			if err := w.still(ctx, c); err != nil {
 				return err
 			}
-			if err := w.repo.move(ctx, c.Commit, c.Parent, "cadre: team "+w.Desk.Team().Name); err != nil {
+			if err := w.repo.move(ctx, c.Commit, c.Parent, "cadre: team "+w.Replica.Team().Name); err != nil {
 				return err
 			}
 			head = c.Commit
@@ -57,7 +57,7 @@ func (w *work) place(ctx context.Context) error {
 
 // still makes sure that nobody has given the attempt up meanwhile.
 func (w *work) still(ctx context.Context, c team.Consolidation) error {
-	if err := w.Desk.Refresh(ctx); err != nil {
+	if err := w.Replica.Refresh(ctx); err != nil {
 		return err
 	}
 	if now := w.state(); now.Attempt != c.Attempt || !now.Open() {
@@ -91,5 +91,5 @@ func (w *work) follow(ctx context.Context, c team.Consolidation, head string) er
 		}
 		changes = slices.DeleteFunc(changes, func(one git.Change) bool { return theirs[one.Path] })
 	}
-	return w.repo.follow(ctx, w.Desk.Team().ID, changes)
+	return w.repo.follow(ctx, w.Replica.Team().ID, changes)
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"cadre/internal/git"
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 

@@ -19,8 +19,8 @@ func TestWhereNothingCanBeCommitted(t *testing.T) {
 	if err := os.Rename(filepath.Join(l.project, ".git"), hidden); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.refused(l.project, "in none any more", "--no-commit"); team.CodeOf(err) != team.NotReady || l.desk.Team().Status != team.TeamActive {
-		t.Errorf("%v, and the team is %s", err, l.desk.Team().Status)
+	if err := l.refused(l.project, "in none any more", "--no-commit"); team.CodeOf(err) != team.NotReady || l.replica.Team().Status != team.TeamActive {
+		t.Errorf("%v, and the team is %s", err, l.replica.Team().Status)
 	}
 	if err := os.Rename(hidden, filepath.Join(l.project, ".git")); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestWithoutGit(t *testing.T) {
 		l.refused(words...)
 	}
 	without("no git", "PATH", "--no-commit")
-	if s := l.desk.Team(); s.Status != team.TeamActive || s.Consolidation.Attempt != 0 {
+	if s := l.replica.Team(); s.Status != team.TeamActive || s.Consolidation.Attempt != 0 {
 		t.Errorf("the team is %+v", s)
 	}
 	l.consolidating("landed")
@@ -88,8 +88,8 @@ func TestBranchOfCheckpoints(t *testing.T) {
 	}
 	head := l.git("rev-parse", "HEAD")
 	l.refused("branch of checkpoints cadre/demo", "check out another one")
-	if l.git("rev-parse", "HEAD") != head || l.desk.Team().Status != team.TeamActive {
-		t.Errorf("the team is %+v", l.desk.Team())
+	if l.git("rev-parse", "HEAD") != head || l.replica.Team().Status != team.TeamActive {
+		t.Errorf("the team is %+v", l.replica.Team())
 	}
 	l.git("checkout", "-q", "main")
 	l.git("checkout", "-qb", "cadre/work") // somebody's own

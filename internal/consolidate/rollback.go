@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"cadre/internal/coord"
 	"cadre/internal/git"
-	"cadre/internal/regularfile"
-	"cadre/internal/sanitize"
+	"cadre/internal/git/worktree"
+	"cadre/internal/host"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
-	"cadre/internal/worktree"
 )
 
 // Undone is what a rollback of a task did.
@@ -34,12 +34,12 @@ func RollBackTask(ctx context.Context, o Options, task, reason string) (Undone, 
 		return Undone{}, err
 	}
 	defer done()
-	if err := coord.RecordWork(ctx, w.Desk, w.procs, w.Dir, "", w.Log); err != nil {
+	if err := host.RecordWork(ctx, w.Replica, w.procs, w.Dir, "", w.Log); err != nil {
 		return Undone{}, err
 	}
 	var t team.Task
 	var all []team.Task
-	w.Desk.View(func(s *team.State) {
+	w.Replica.View(func(s *team.State) {
 		if err = s.RollsBack(task); err != nil {
 			return
 		}
@@ -100,7 +100,7 @@ func (w *work) undoShared(ctx context.Context, t team.Task, all []team.Task, u *
 	}
 	var why []string
 	dirty := map[string]bool{}
-	for _, f := range w.Desk.Team().Base.Dirty {
+	for _, f := range w.Replica.Team().Base.Dirty {
 		dirty[f.Path] = f.Name != team.ByChecks
 	}
 	head, err := w.repo.head(ctx)
@@ -208,7 +208,7 @@ func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u
 	}
 	for _, o := range all {
 		if o.Status == team.InProgress && o.Owner == t.Work.Member {
-			return notReady("%s is at task %s in the same worktree; release that first: cadre task release %s %s", o.Owner, o.ID, w.Desk.Team().Name, o.ID)
+			return notReady("%s is at task %s in the same worktree; release that first: cadre task release %s %s", o.Owner, o.ID, w.Replica.Team().Name, o.ID)
 		}
 	}
 	left, err := w.asIn(ctx, tip, t.Work.Commit, changes)
@@ -235,7 +235,7 @@ func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u
 		return conflict(t, why)
 	}
 	u.Files, u.Commit = pathsOf(changes), tip
-	place := coord.Place(w.Desk.Team(), w.Dir, t.Work.Member)
+	place := host.Place(w.Replica.Team(), w.Dir, t.Work.Member)
 	if _, err := os.Lstat(place.Dir); err != nil {
 		if len(do) > 0 {
 			if u.Commit, err = w.reverting(ctx, w.repo, t, tip, changes); err != nil {
@@ -276,7 +276,7 @@ func (w *work) undoOnBranch(ctx context.Context, t team.Task, all []team.Task, u
 		}
 		w.step("moved")
 	}
-	return own.repo.follow(ctx, w.Desk.Team().ID, changes)
+	return own.repo.follow(ctx, w.Replica.Team().ID, changes)
 }
 
 // reverting makes the commit on top of the tip of the branch that has the files as the task found them.
@@ -300,7 +300,7 @@ func (w *work) reverting(ctx context.Context, r *repository, t team.Task, tip st
 	if err != nil {
 		return "", err
 	}
-	return r.commit(ctx, tree, fmt.Sprintf("Roll back task %s (%s, team %s)\n\nThis undoes %s..%s.\n", t.ID, t.Work.Member, w.Desk.Team().Name, t.Work.Base, t.Work.Commit), tip)
+	return r.commit(ctx, tree, fmt.Sprintf("Roll back task %s (%s, team %s)\n\nThis undoes %s..%s.\n", t.ID, t.Work.Member, w.Replica.Team().Name, t.Work.Base, t.Work.Commit), tip)
 }
 
 // undoSaved takes what was saved of a task that nobody completed out of the place where its member worked.
@@ -313,16 +313,16 @@ func (w *work) undoSaved(ctx context.Context, t team.Task, u *Undone) error {
 		return &team.Error{Code: team.Nothing, Text: fmt.Sprintf("no change was saved of task %s", t.ID)}
 	}
 	var m team.Member
-	w.Desk.View(func(s *team.State) { m, _ = s.Member(t.Saved.Member) })
+	w.Replica.View(func(s *team.State) { m, _ = s.Member(t.Saved.Member) })
 	at := w.repo.Runner
-	at.Dir = w.Desk.Team().Dir
+	at.Dir = w.Replica.Team().Dir
 	if m.Isolation == team.Worktree {
-		place := coord.Place(w.Desk.Team(), w.Dir, m.Name)
+		place := host.Place(w.Replica.Team(), w.Dir, m.Name)
 		if _, err := os.Lstat(place.Dir); err != nil {
 			return notReady("%s worked in a worktree that is gone; what it did is on the branch %s, and the next member does not start from it", m.Name, place.Branch)
 		}
 		var of team.Task
-		w.Desk.View(func(s *team.State) {
+		w.Replica.View(func(s *team.State) {
 			for _, held := range s.Held(m.Name) {
 				of = held
 			}

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"cadre/internal/coord"
+	"cadre/internal/git/worktree"
+	"cadre/internal/host"
 	"cadre/internal/team"
-	"cadre/internal/worktree"
 )
 
 // begin has the member claim the task, with the record of what it starts from.
@@ -19,7 +19,7 @@ func (l *lab) begin(member, task, branch string) {
 	l.Helper()
 	l.do(member, &team.ClaimTask{Task: task})
 	var t team.Task
-	l.desk.View(func(s *team.State) { t, _ = s.Task(task) })
+	l.replica.View(func(s *team.State) { t, _ = s.Task(task) })
 	base := l.git("rev-parse", "HEAD")
 	if branch != "" {
 		base = l.git("rev-parse", branch)
@@ -41,7 +41,7 @@ func (l *lab) begin(member, task, branch string) {
 func (l *lab) end(member, task string) team.Work {
 	l.Helper()
 	l.do(member, &team.CompleteTask{Task: task})
-	if err := coord.RecordWork(l.ctx, l.desk, l.procs, l.folder, "", func(text string) { l.Log(text) }); err != nil {
+	if err := host.RecordWork(l.ctx, l.replica, l.procs, l.folder, "", func(text string) { l.Log(text) }); err != nil {
 		l.Fatal(err)
 	}
 	return l.work(task)
@@ -50,7 +50,7 @@ func (l *lab) end(member, task string) team.Work {
 func (l *lab) work(task string) team.Work {
 	l.Helper()
 	var t team.Task
-	l.desk.View(func(s *team.State) { t, _ = s.Task(task) })
+	l.replica.View(func(s *team.State) { t, _ = s.Task(task) })
 	if t.Work == nil || t.Work.Commit == "" {
 		l.Fatalf("the work of task %s: %+v", task, t.Work)
 	}
@@ -58,7 +58,7 @@ func (l *lab) work(task string) team.Work {
 }
 
 func (l *lab) task(id string) (t team.Task) {
-	l.desk.View(func(s *team.State) { t, _ = s.Task(id) })
+	l.replica.View(func(s *team.State) { t, _ = s.Task(id) })
 	return t
 }
 
@@ -282,7 +282,7 @@ func TestRollBackOfWhatWasSaved(t *testing.T) {
 	l.write("a.txt", "half of it\n")
 	l.write("new.bin", "\x00half\n")
 	l.write("long.txt", strings.Repeat("a line of it\n", 10_000))
-	if err := coord.KeepDone(l.ctx, l.desk, l.folder, l.task("2")); err != nil {
+	if err := host.KeepDone(l.ctx, l.replica, l.folder, l.task("2")); err != nil {
 		t.Fatal(err)
 	}
 	l.do("lead", &team.ReleaseTask{Task: "2"})
@@ -318,7 +318,7 @@ func TestRollBackKilled(t *testing.T) {
 				if came, killed := l.consolidating("rollback:" + point); !killed || came[len(came)-1] != point {
 					t.Fatalf("it was to be killed at %s; it was: %t, after %v", point, killed, came)
 				}
-				if err := l.desk.Refresh(l.ctx); err != nil {
+				if err := l.replica.Refresh(l.ctx); err != nil {
 					t.Fatal(err)
 				}
 				if status := l.task("2").Status; status != team.Completed {

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 
-	"cadre/internal/regularfile"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -65,7 +65,7 @@ type Task struct {
 	By      string `json:"by"`
 }
 
-// Journal is a team with its history: a desk.
+// Journal is a team with its history: a replica.
 type Journal interface {
 	View(see func(*team.State))
 	Read(ctx context.Context, after int64) iter.Seq2[*team.Record, error]

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"time"
 
-	"cadre/internal/durable"
-	"cadre/internal/regularfile"
+	"cadre/internal/git/worktree"
+	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
-	"cadre/internal/worktree"
 )
 
 // site is where the checks run: the team's directory, or a clean checkout of what is to be committed.
@@ -28,7 +28,7 @@ func (w *work) clean() string { return w.scratch("clean") }
 
 // site makes ready where the checks run.
 func (w *work) site(ctx context.Context, c team.Consolidation) (at site, err error) {
-	t := w.Desk.Team()
+	t := w.Replica.Team()
 	at = site{dir: t.Dir}
 	switch {
 	case c.Clean && w.repo.top == "":
@@ -62,7 +62,7 @@ func (w *work) checkout(ctx context.Context, c team.Consolidation) (at site, err
 	if err != nil {
 		return at, err
 	}
-	if at.dir, err = worktree.Show(ctx, w.procs, w.Desk.Team().Dir, w.clean(), commit); err != nil {
+	if at.dir, err = worktree.Show(ctx, w.procs, w.Replica.Team().Dir, w.clean(), commit); err != nil {
 		return at, err
 	}
 	w.step("checkout")
@@ -75,7 +75,7 @@ func (w *work) sweep(ctx context.Context) error {
 	if _, err := os.Lstat(w.clean()); errors.Is(err, fs.ErrNotExist) && !w.state().Clean {
 		return nil
 	}
-	return worktree.Hide(ctx, w.procs, w.Desk.Team().Dir, w.clean())
+	return worktree.Hide(ctx, w.procs, w.Replica.Team().Dir, w.clean())
 }
 
 // make makes the commit of what is staged. Each time that is the same one, so that what the checks see as HEAD in a clean checkout is what is committed.
@@ -113,7 +113,7 @@ func (w *work) noted(ctx context.Context, c team.Consolidation) (map[string]stri
 		return nil, notReady("what the checks change could not be told from what is there: %v", err)
 	}
 	if data, err = json.Marshal(note); err == nil {
-		err = durable.Write(path, data)
+		err = atomicfile.Write(path, data)
 	}
 	return digests(note.Files), err
 }
@@ -136,14 +136,14 @@ type wrote struct {
 // settle compares the files with what is staged, after the checks. Where they changed tracked ones it refuses, or stages these, too: then it reports that the checks
 // have to run again.
 func (w *work) settle(ctx context.Context, c team.Consolidation, at site) (again bool, err error) {
-	if at.repo == nil || len(w.Desk.Team().Checks) == 0 {
+	if at.repo == nil || len(w.Replica.Team().Checks) == 0 {
 		return false, nil
 	}
 	found, err := w.wrote(ctx, c, at)
 	if err != nil {
 		return false, err
 	}
-	name := w.Desk.Team().Name
+	name := w.Replica.Team().Name
 	if len(found.theirs) > 0 {
 		w.Log(fmt.Sprintf("the checks ran with your changes of %s, which are not committed; to have them run without: cadre consolidate %s --clean", names(found.theirs), name))
 	}
@@ -194,7 +194,7 @@ func (w *work) wrote(ctx context.Context, c team.Consolidation, at site) (found 
 		return found, err
 	}
 	before := map[string]team.Fact{}
-	for _, f := range w.Desk.Team().Base.Dirty {
+	for _, f := range w.Replica.Team().Base.Dirty {
 		before[f.Path] = f
 	}
 	most := int64(mostBytes)

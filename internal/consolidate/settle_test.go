@@ -30,7 +30,7 @@ func (l *lab) passes() {
 	l.Helper()
 	clone := filepath.Join(l.TempDir(), "clone")
 	l.git("clone", "-q", ".", clone)
-	for _, check := range l.desk.Team().Checks {
+	for _, check := range l.replica.Team().Checks {
 		if out, err := l.try("-C", clone, "-c", "alias.check=!"+check.Command, "check"); err != nil {
 			l.Errorf("the check %s fails in a clone: %v: %s", check.Name, err, out)
 		}
@@ -47,7 +47,7 @@ func TestChecksThatWrite(t *testing.T) {
 	before := l.commits()
 	for range 2 { // nor is what it wrote the first time taken for what was there before
 		l.refused("the checks changed b.txt", "cadre consolidate demo --with-check-changes")
-		if s := l.desk.Team(); s.Status != team.TeamActive || l.commits() != before {
+		if s := l.replica.Team(); s.Status != team.TeamActive || l.commits() != before {
 			t.Fatalf("%+v", s.Consolidation)
 		}
 		l.tidy()
@@ -62,7 +62,7 @@ func TestChecksThatWrite(t *testing.T) {
 	if status := l.git("status", "--porcelain"); status != "" {
 		t.Errorf("the status is\n%s", status)
 	}
-	if c := l.desk.Team().Consolidation; c.Rounds != 1 || len(c.Passed) != 2 {
+	if c := l.replica.Team().Consolidation; c.Rounds != 1 || len(c.Passed) != 2 {
 		t.Errorf("%+v", c)
 	}
 	l.tidy()
@@ -110,7 +110,7 @@ func TestNewFilesOfChecks(t *testing.T) {
 	l.found(team.Check{Name: "count", Command: "echo again >> b.txt"})
 	l.write("new.txt", "the team's\n")
 	l.refused("each time that they run: b.txt")
-	if s := l.desk.Team(); s.Status != team.TeamActive || s.Consolidation.Rounds != team.MaxRounds {
+	if s := l.replica.Team(); s.Status != team.TeamActive || s.Consolidation.Rounds != team.MaxRounds {
 		t.Errorf("%+v", s.Consolidation)
 	}
 	l.tidy()
@@ -229,7 +229,7 @@ func TestKilledWhileChecksWrite(t *testing.T) {
 			}
 		}
 		l.consolidating("never")
-		if err := l.desk.Refresh(l.ctx); err != nil {
+		if err := l.replica.Refresh(l.ctx); err != nil {
 			t.Fatal(err)
 		}
 		l.want(l.committed(), "M:b.txt", "A:hers.txt", "A:new.txt")
@@ -238,7 +238,7 @@ func TestKilledWhileChecksWrite(t *testing.T) {
 		if trees := l.git("worktree", "list"); strings.Contains(trees, "\n") {
 			t.Errorf("the worktrees are\n%s", trees)
 		}
-		if c := l.desk.Team().Consolidation; c.Attempt != 1 || c.Rounds != 1 {
+		if c := l.replica.Team().Consolidation; c.Attempt != 1 || c.Rounds != 1 {
 			t.Errorf("it is %+v", c)
 		}
 	}
@@ -253,7 +253,7 @@ func TestKilledWhileChecksWrite(t *testing.T) {
 			if came, killed := l.consolidating(point); !killed {
 				t.Fatalf("clean %t: it was not killed at %s, after %v", clean, point, came)
 			}
-			if err := l.desk.Refresh(l.ctx); err != nil {
+			if err := l.replica.Refresh(l.ctx); err != nil {
 				t.Fatal(err)
 			}
 			if err := RollBack(l.ctx, l.options(), "test"); err != nil {
@@ -370,7 +370,7 @@ func TestKilledAfterChecksRemoved(t *testing.T) {
 					t.Fatalf("%v: it was to be killed at %s; it was: %t, after %v", points, point, killed, came)
 				}
 			}
-			if err := l.desk.Refresh(l.ctx); err != nil {
+			if err := l.replica.Refresh(l.ctx); err != nil {
 				t.Fatal(err)
 			}
 			if back {
@@ -404,7 +404,7 @@ func TestBlockedPutBack(t *testing.T) {
 	if _, err := Run(l.ctx, o); err == nil {
 		t.Fatal("it was consolidated")
 	}
-	tree := l.desk.Team().Consolidation.Tree
+	tree := l.replica.Team().Consolidation.Tree
 	show := "show " + tree[:12] + ":"
 	if all := strings.Join(said, "\n"); !strings.Contains(all, "not put back") || !strings.Contains(all, "s/two.txt") || !strings.Contains(all, show+"n/one.txt") {
 		t.Errorf("it said %q", all)
@@ -464,7 +464,7 @@ func TestBranchBringsReport(t *testing.T) {
 	l.do(team.User, &team.SetStatus{Status: team.TeamActive, Report: filepath.Join(l.project, "rep.md")})
 	Run(l.ctx, l.options())
 	told := ""
-	l.desk.View(func(s *team.State) {
+	l.replica.View(func(s *team.State) {
 		for task := range s.Tasks() {
 			told += task.Description
 		}

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"cadre/internal/proc"
-	"cadre/internal/regularfile"
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
 )
 
 const (

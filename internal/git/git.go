@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 )
 
 const (

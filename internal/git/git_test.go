@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"cadre/internal/git"
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 )
 
 func TestAnswers(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"cadre/internal/regularfile"
+	"cadre/internal/sys/regularfile"
 )
 
 // Index is the index of a work tree while nobody else changes it. It is held as git holds it, by a file index.lock beside it; but that is a link to a file

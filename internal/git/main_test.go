@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"cadre/internal/git"
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 )
 
 func TestMain(m *testing.M) {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 )
 
 // Where the system does not tell what git waits for, a pipe is suspected under a name that git opens by itself, and no other.

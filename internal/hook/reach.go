@@ -10,8 +10,8 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"cadre/internal/pattern"
-	"cadre/internal/regularfile"
+	"cadre/internal/sys/lazyregexp"
+	"cadre/internal/sys/regularfile"
 )
 
 // Reach is what a command line names, as far as that can be told before it runs.
@@ -196,7 +196,7 @@ func unescape(text string, quoted bool) string {
 	return b.String()
 }
 
-var pathRuns = pattern.Lazy(`[^\s"'\x60\\;&|<>(){}$=:,@!?*\[\]]+`)
+var pathRuns = lazyregexp.New(`[^\s"'\x60\\;&|<>(){}$=:,@!?*\[\]]+`)
 
 // candidates are the parts of a text that could be a path: the whole, what is behind an option's letter or one of =:,@, and each run of
 // the characters that paths are usually made of, as in a program that is given as a text.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"cadre/internal/proc"
-	"cadre/internal/sanitize"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/proc"
 )
 
 // keepOutput is how much of either end of a command's output is kept. Feedback is read by a model, which pays by the byte.

@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

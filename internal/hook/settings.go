@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"cadre/internal/regularfile"
+	"cadre/internal/sys/regularfile"
 )
 
 // The events that a hook can be for.

@@ -14,9 +14,9 @@ import (
 	"slices"
 	"time"
 
-	"cadre/internal/durable"
-	"cadre/internal/proc"
-	"cadre/internal/regularfile"
+	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
 )
 
 // Trust remembers which hooks of which projects a person has allowed to run, in a file of the user, as a digest for each
@@ -217,7 +217,7 @@ func (t Trust) change(edit func(*trustFile)) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.Write(t.File, append(data, '\n')); err != nil {
+	if err := atomicfile.Write(t.File, append(data, '\n')); err != nil {
 		return fmt.Errorf("write trust: %w", err)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/claudefs/native/nativetest"
+	"cadre/internal/claude/teamfiles/teamfilestest"
 	"cadre/internal/team"
 )
 
@@ -19,7 +19,7 @@ func filesOfRun(t testing.TB, version string) (notes [][]byte) {
 	var name string
 	var began team.Time
 	waiting := map[string][]obj{}
-	for _, c := range nativetest.Recording(t, version) {
+	for _, c := range teamfilestest.Recording(t, version) {
 		dir, file := path.Split(c.Path)
 		say := func(note obj) {
 			note["team"], note["at"], note["n"] = name, began+team.Time(c.T), len(notes)+1

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"cadre/internal/claudefs/native/nativetest"
+	"cadre/internal/claude/teamfiles/teamfilestest"
 	"cadre/internal/team"
 )
 
@@ -31,7 +31,7 @@ func seeds(f *testing.F) {
 			}
 		}
 	}
-	for _, version := range nativetest.Versions {
+	for _, version := range teamfilestest.Versions {
 		for i, note := range filesOfRun(f, version) {
 			if i%5 == 0 && len(note) < 4000 {
 				f.Add(ofTeam.ReplaceAll(note, []byte(`"team":"fx"`)))

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"cadre/internal/show"
+	"cadre/internal/render"
 	"cadre/internal/team"
 )
 
@@ -26,7 +26,7 @@ func TestLog(t *testing.T) {
 			for _, in := range recordings[name] {
 				for i, line := range recorded(t, in.file) {
 					for _, r := range o.Line(in.source, line, epochMillis+team.Time(i)).Records {
-						for _, said := range show.Lines(r) {
+						for _, said := range render.Lines(r) {
 							b.WriteString(said + "\n")
 						}
 					}

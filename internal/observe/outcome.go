@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"cadre/internal/pattern"
+	"cadre/internal/sys/lazyregexp"
 )
 
 // outcome is what became of a call, as its result tells: from the structured result where there is one, else from is_error and the text.
@@ -120,17 +120,17 @@ func isErrorText(r *result) bool {
 }
 
 var (
-	createdText  = pattern.Lazy(`^Task #(\d+) created successfully`)
-	updatedText  = pattern.Lazy(`^Updated task #(\d+)`)
-	listedText   = pattern.Lazy(`^#(\d+) \[(\w+)\] (.*)$`)
-	blockedText  = pattern.Lazy(` \[blocked by ((?:#\d+(?:, )?)+)\]$`)
-	ownerText    = pattern.Lazy(`^(.*) \(([^()]+)\)$`)
-	gotText      = pattern.Lazy(`^Task #(\d+): (.*)\nStatus: (\w+)(?:\n|$)`)
-	edgesText    = pattern.Lazy(`\n(Blocked by|Blocks): ((?:#\d+(?:, )?)+)$`)
-	spawnedText  = pattern.Lazy(`(?m)^(agent_id|name|team_name): (.+)$`)
-	requestText  = pattern.Lazy(`Request ID: ([^\s"]+)`)
-	cleanedText  = pattern.Lazy(`^(Cleaned up directories|No team name found)`)
-	messagedText = pattern.Lazy(`^(Message (sent|broadcast)|Shutdown |Plan )`)
+	createdText  = lazyregexp.New(`^Task #(\d+) created successfully`)
+	updatedText  = lazyregexp.New(`^Updated task #(\d+)`)
+	listedText   = lazyregexp.New(`^#(\d+) \[(\w+)\] (.*)$`)
+	blockedText  = lazyregexp.New(` \[blocked by ((?:#\d+(?:, )?)+)\]$`)
+	ownerText    = lazyregexp.New(`^(.*) \(([^()]+)\)$`)
+	gotText      = lazyregexp.New(`^Task #(\d+): (.*)\nStatus: (\w+)(?:\n|$)`)
+	edgesText    = lazyregexp.New(`\n(Blocked by|Blocks): ((?:#\d+(?:, )?)+)$`)
+	spawnedText  = lazyregexp.New(`(?m)^(agent_id|name|team_name): (.+)$`)
+	requestText  = lazyregexp.New(`Request ID: ([^\s"]+)`)
+	cleanedText  = lazyregexp.New(`^(Cleaned up directories|No team name found)`)
+	messagedText = lazyregexp.New(`^(Message (sent|broadcast)|Shutdown |Plan )`)
 )
 
 // fromText reads what only the text has, and reports whether it says that the call succeeded.

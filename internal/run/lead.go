@@ -11,17 +11,17 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/consolidate"
-	"cadre/internal/coord"
-	"cadre/internal/desk"
-	"cadre/internal/leader"
-	"cadre/internal/proc"
+	"cadre/internal/host"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
 // Lead sees one team to its end, beside the host of its sessions: it asks a lead that is an agent for its report, dismisses the teammates, writes the
 // report and completes the team. Whoever has [Take]n the team may have one, and [Lead.Hold]s it while it works.
 type Lead struct {
-	Desk      *desk.Desk
+	Replica   *replica.Replica
 	Agent     func(name string) agent.Agent // by the name that members have for it; nil where nobody is to be looked for
 	Dir       string                        // the team's folder; "" for a team in memory, whose lead nobody can miss
 	Session   string                        // id of the session that leads; unique for ever
@@ -30,7 +30,7 @@ type Lead struct {
 	Report    string                        // where the report is written, an absolute path; "" for nowhere
 	TakesMail bool                          // it takes the mail of a lead that is no agent, because nobody else does
 	Seen      int64                         // seq of the last record that Saw was told
-	Saw       func(r *team.Record, d *desk.Desk)
+	Saw       func(r *team.Record, rep *replica.Replica)
 	Log       func(string)
 	// Merge makes the merged worktree of the team, or brings it up to date, and returns the directory to look in; "" for none.
 	Merge func(ctx context.Context) (dir string, err error)
@@ -76,7 +76,7 @@ func Take(dir, name string) (*leader.Lock, error) {
 func (l *Lead) Retry(ctx context.Context) error {
 	var again, troubled []string
 	var ended []team.Member
-	l.Desk.View(func(s *team.State) {
+	l.Replica.View(func(s *team.State) {
 		for t := range s.Tasks() {
 			if t.GivenUp() {
 				again = append(again, t.ID)
@@ -167,7 +167,7 @@ func (l *Lead) Hold(ctx context.Context) (_ context.Context, release func(), err
 	if l.Dir == "" {
 		return ctx, func() {}, nil
 	}
-	held, err := leader.Take(ctx, leader.Options{Desk: l.Desk, Dir: l.Dir, Session: l.Session, Beats: !l.look().led, Log: l.Log})
+	held, err := leader.Take(ctx, leader.Options{Replica: l.Replica, Dir: l.Dir, Session: l.Session, Beats: !l.look().led, Log: l.Log})
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -215,7 +215,7 @@ func (l *Lead) Work(ctx context.Context, hosting <-chan struct{}) (short, err er
 			case <-waiting.Done():
 			}
 		}()
-		err = l.Desk.Wait(waiting, l.Seen)
+		err = l.Replica.Wait(waiting, l.Seen)
 		alone := ctx.Err() == nil && waiting.Err() != nil
 		cancel()
 		switch {
@@ -262,7 +262,7 @@ func (l *Lead) next(ctx context.Context, at situation) (end bool, short, err err
 // the lead, because branches conflict, it is asked after that.
 func (l *Lead) askReport(ctx context.Context) error {
 	dir := ""
-	if l.Merge != nil && !l.Desk.Team().ReportAsked {
+	if l.Merge != nil && !l.Replica.Team().ReportAsked {
 		var err error
 		if dir, err = l.Merge(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -292,19 +292,19 @@ func reason(code team.Code, format string, args ...any) error {
 
 // show tells of what happened since it was called last.
 func (l *Lead) show(ctx context.Context) error {
-	for r, err := range l.Desk.Read(ctx, l.Seen) {
+	for r, err := range l.Replica.Read(ctx, l.Seen) {
 		if err != nil {
 			return err
 		}
-		// The journal may be ahead of the desk. What is seen is to be in the state: who then looks, and waits for more, misses nothing.
-		if l.Desk.Seq() < r.Seq {
-			if err := l.Desk.Refresh(ctx); err != nil {
+		// The journal may be ahead of the replica. What is seen is to be in the state: who then looks, and waits for more, misses nothing.
+		if l.Replica.Seq() < r.Seq {
+			if err := l.Replica.Refresh(ctx); err != nil {
 				return err
 			}
 		}
 		l.Seen = r.Seq
 		if l.Saw != nil {
-			l.Saw(r, l.Desk)
+			l.Saw(r, l.Replica)
 		}
 	}
 	return nil
@@ -322,8 +322,8 @@ func stopped(ctx context.Context, err error) (short, _ error) {
 func (l *Lead) dismiss(ctx context.Context, members []string) error {
 	for _, name := range members {
 		var request *team.RequestShutdown
-		l.Desk.View(func(s *team.State) { request = coord.Dismissal(s, name) })
-		err := l.do(ctx, l.Desk.Team().Lead, request)
+		l.Replica.View(func(s *team.State) { request = host.Dismissal(s, name) })
+		err := l.do(ctx, l.Replica.Team().Lead, request)
 		if code := team.CodeOf(err); err != nil && code != team.Conflict && code != team.Finished {
 			return err
 		}
@@ -334,8 +334,8 @@ func (l *Lead) dismiss(ctx context.Context, members []string) error {
 // readMail takes the lead's mail: what it says is in the record, and in the report by way of the tasks.
 func (l *Lead) readMail(ctx context.Context) error {
 	var through int64
-	lead := l.Desk.Team().Lead
-	l.Desk.View(func(s *team.State) {
+	lead := l.Replica.Team().Lead
+	l.Replica.View(func(s *team.State) {
 		if mail := s.Inbox(lead); len(mail) > 0 {
 			through = mail[len(mail)-1].Seq
 		}
@@ -350,7 +350,7 @@ func (l *Lead) readMail(ctx context.Context) error {
 }
 
 func (l *Lead) do(ctx context.Context, actor string, body team.Body) error {
-	_, err := l.Desk.Do(ctx, team.Command{Actor: actor, Body: body})
+	_, err := l.Replica.Do(ctx, team.Command{Actor: actor, Body: body})
 	return err
 }
 
@@ -359,12 +359,12 @@ func (l *Lead) do(ctx context.Context, actor string, body team.Body) error {
 func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
-	if err := l.Desk.Refresh(ctx); err != nil {
+	if err := l.Replica.Refresh(ctx); err != nil {
 		return Result{}, err
 	}
-	r := Result{Team: l.Desk.Team(), Report: l.Report, Short: short}
+	r := Result{Team: l.Replica.Team(), Report: l.Report, Short: short}
 	waits := len(r.Team.Checks) > 0
-	l.Desk.View(func(s *team.State) {
+	l.Replica.View(func(s *team.State) {
 		waits = waits || len(s.Unmerged()) > 0
 		for t := range s.Tasks() {
 			switch {
@@ -402,7 +402,7 @@ func (l *Lead) Finish(ctx context.Context, short error) (Result, error) {
 			l.Log("where the report is could not be recorded: " + err.Error())
 		}
 	}
-	r.Team = l.Desk.Team()
+	r.Team = l.Replica.Team()
 	if err := l.show(ctx); err != nil {
 		l.Log(err.Error())
 	}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"cadre/internal/git"
-	"cadre/internal/proc"
-	"cadre/internal/report"
+	"cadre/internal/render/report"
+	"cadre/internal/run/teamfile"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
-	"cadre/internal/teamfile"
 )
 
 // compose makes the report of the team as it is.
@@ -22,7 +22,7 @@ func (l *Lead) compose(ctx context.Context, short error) (string, error) {
 		why = short.Error()
 	}
 	var r report.Report
-	l.Desk.View(func(s *team.State) {
+	l.Replica.View(func(s *team.State) {
 		t := s.Team()
 		r = report.Report{Title: l.Title, Goal: t.Goal, Team: t.Name, TeamID: t.ID, Lead: t.Lead, Dir: t.Dir, Started: clock(t.CreatedAt), Finished: clock(t.UpdatedAt), Words: t.LastWords,
 			Usage: report.Usage{Tokens: t.Usage.Tokens(), USD: float64(t.Usage.CostMicroUSD) / 1e6}}

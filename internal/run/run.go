@@ -4,7 +4,7 @@
 // # Authority
 //
 // The package is the lead of a team that was made from a file: it decides when such a team is at its end, and what its
-// report holds. The rules of the team are the team package's, the sessions are coord's, the words of the report are report's.
+// report holds. The rules of the team are the team package's, the sessions are package host's, the words of the report are package report's.
 //
 // # States
 //
@@ -34,23 +34,23 @@ import (
 	"time"
 
 	"cadre/internal/agent"
-	"cadre/internal/agentdef"
-	"cadre/internal/checkout"
+	"cadre/internal/agent/roles"
 	"cadre/internal/consolidate"
-	"cadre/internal/coord"
-	"cadre/internal/desk"
-	"cadre/internal/home"
-	"cadre/internal/proc"
-	"cadre/internal/resume"
-	"cadre/internal/sanitize"
+	"cadre/internal/git/checkout"
+	"cadre/internal/git/worktree"
+	"cadre/internal/host"
+	"cadre/internal/inspect"
+	"cadre/internal/layout"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/replica"
+	"cadre/internal/run/teamfile"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
-	"cadre/internal/teamfile"
-	"cadre/internal/worktree"
 )
 
 // Options say what to run and how.
 type Options struct {
-	Home   home.Home
+	Home   layout.Home
 	File   *teamfile.File
 	Resume bool                          // go on with the unfinished team of that name, whatever it was made from: of File only the name and the report count
 	Path   string                        // of the team file, absolute
@@ -58,12 +58,12 @@ type Options struct {
 	Report string                        // where the report goes; "" for what the file says, else <team>-report.md; relative to Dir
 	Mode   string                        // permission mode in the place of the team file's, also for a team that was begun in another; "" for that
 	Agent  func(name string) agent.Agent // by name
-	Offers []string                      // see coord.Options
+	Offers []string                      // see host.Options
 	Relay  []string
-	Role   func(dir, role string) (agentdef.Definition, bool, error)
+	Role   func(dir, role string) (roles.Definition, bool, error)
 	// Hooks are asked around what happens in the team; nil for none. procs returns the register that starts their commands, and
 	// nil while the run has none.
-	Hooks func(procs func() *proc.Register) desk.Hooks
+	Hooks func(procs func() *proc.Register) replica.Hooks
 	Env   []string // added to the environment of sessions
 	// Checkpoints has checkpoints of the team made.
 	Checkpoints bool
@@ -74,15 +74,15 @@ type Options struct {
 	Began func(t team.Team, again bool)
 	// Saw is told every record from then on, for a new team from its creation, in order, from one goroutine. The state is the one
 	// after some record at or past it.
-	Saw func(r *team.Record, d *desk.Desk)
+	Saw func(r *team.Record, rep *replica.Replica)
 	// Log is told what is worth knowing and no event.
 	Log func(string)
 	// Said is told what agents say, from any goroutine; nil for the first line of each text to Log.
 	Said func(member, text string)
 }
 
-// ProjectFunc is [desk.Options].Project.
-type ProjectFunc = func(ctx context.Context, j desk.Journal, s *team.State) error
+// ProjectFunc is [replica.Options].Project.
+type ProjectFunc = func(ctx context.Context, j replica.Journal, s *team.State) error
 
 // Run runs the team file to its end. The end of ctx ends the run early, with its cause as the reason.
 func Run(ctx context.Context, o Options) (Result, error) {
@@ -95,7 +95,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := a.reopen(ctx); err != nil {
 		return Result{}, err
 	}
-	l := &Lead{Desk: a.desk, Agent: a.Agent, Title: o.File.Report.Title, Sections: o.File.Report.Sections, Report: a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Log, Merge: a.merge}
+	l := &Lead{Replica: a.replica, Agent: a.Agent, Title: o.File.Report.Title, Sections: o.File.Report.Sections, Report: a.reportPath(), TakesMail: true, Saw: o.Saw, Log: a.Log, Merge: a.merge}
 	short, err := a.work(ctx, l)
 	if err != nil {
 		return Result{}, err
@@ -119,20 +119,20 @@ func (a *attempt) merge(ctx context.Context) (string, error) {
 }
 
 func (a *attempt) merging() consolidate.Options {
-	return consolidate.Options{Desk: a.desk, Dir: a.dir, Except: []string{a.Home.Root, a.Home.Claude}, Log: a.Log}
+	return consolidate.Options{Replica: a.replica, Dir: a.dir, Except: []string{a.Home.Root, a.Home.Claude}, Log: a.Log}
 }
 
 // attention is what waits for a person when this process has ended.
 func (a *attempt) attention(ctx context.Context) (items []team.Item) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
-	outside, err := resume.Look(ctx, a.desk, a.dir, time.Now())
+	outside, err := inspect.Look(ctx, a.replica, a.dir, time.Now())
 	if err != nil {
 		a.Log("what waits for you is not known: " + err.Error())
 		return nil
 	}
 	outside.Led = false
-	a.desk.View(func(s *team.State) { items = s.Attention(desk.Now(), outside) })
+	a.replica.View(func(s *team.State) { items = s.Attention(replica.Now(), outside) })
 	return items
 }
 
@@ -149,23 +149,23 @@ func (a *attempt) pending(ctx context.Context) consolidate.Pending {
 
 // reopen makes a team active that is marked for its end and has open tasks, which nobody would begin.
 func (a *attempt) reopen(ctx context.Context) error {
-	t, open := a.desk.Team(), 0
-	a.desk.View(func(s *team.State) { open = s.Count(team.Pending) + s.Count(team.InProgress) })
+	t, open := a.replica.Team(), 0
+	a.replica.View(func(s *team.State) { open = s.Count(team.Pending) + s.Count(team.InProgress) })
 	if t.Status != team.TeamConsolidating || t.Consolidation.Open() || open == 0 {
 		return nil
 	}
-	_, err := a.desk.Do(ctx, team.Command{Actor: team.User, Body: &team.SetStatus{Status: team.TeamActive, Reason: "there are open tasks"}})
+	_, err := a.replica.Do(ctx, team.Command{Actor: team.User, Body: &team.SetStatus{Status: team.TeamActive, Reason: "there are open tasks"}})
 	return err
 }
 
 // attempt is a run under way.
 type attempt struct {
 	Options
-	desk  *desk.Desk
-	dir   string // the team's folder
-	lock  *proc.Lock
-	again bool
-	procs atomic.Pointer[proc.Register] // of the host, while it runs
+	replica *replica.Replica
+	dir     string // the team's folder
+	lock    *proc.Lock
+	again   bool
+	procs   atomic.Pointer[proc.Register] // of the host, while it runs
 }
 
 // open takes the lead of the team, which it creates where there is none to go on with.
@@ -191,7 +191,7 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	if err := a.take(ctx); err != nil {
 		return nil, err
 	}
-	t := a.desk.Team()
+	t := a.replica.Team()
 	over := t.CleanedUp || t.Status == team.TeamComplete || t.Status == team.TeamAborted
 	var gone error
 	if !over && !o.Resume {
@@ -209,13 +209,13 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 	case over:
 		// It is at its end: its record is kept under its id, and the name begins anew.
 		var members []team.Member
-		a.desk.View(func(s *team.State) { members = s.Members() })
+		a.replica.View(func(s *team.State) { members = s.Members() })
 		a.close()
 		if t.CleanedUp {
-			if err := coord.Settle(ctx, filepath.Join(a.dir, "hosts"), t.Dir, o.Log); err != nil {
+			if err := host.Settle(ctx, filepath.Join(a.dir, "hosts"), t.Dir, o.Log); err != nil {
 				return nil, err
 			}
-			if err := coord.DropWork(ctx, t); err != nil {
+			if err := host.DropWork(ctx, t); err != nil {
 				o.Log(err.Error())
 			}
 			if kept, err := o.Home.KeepWorktrees(a.dir); err != nil {
@@ -227,7 +227,7 @@ func open(ctx context.Context, o Options) (*attempt, error) {
 				return nil, err
 			}
 		} else {
-			if err := coord.KeepWork(ctx, a.dir, t.Dir, o.Log); err != nil {
+			if err := host.KeepWork(ctx, a.dir, t.Dir, o.Log); err != nil {
 				return nil, err
 			}
 			if err := merged(ctx, t, members); err != nil {
@@ -326,18 +326,18 @@ func (a *attempt) take(ctx context.Context) error {
 		j.Close()
 		return err
 	}
-	options := desk.Options{Log: a.Log}
+	options := replica.Options{Log: a.Log}
 	if a.Hooks != nil {
 		options.Hooks = a.Hooks(a.procs.Load)
 	}
 	if a.Project != nil {
 		options.Project = a.Project(dir)
 	}
-	if a.desk, err = desk.Open(ctx, j, options); err != nil {
+	if a.replica, err = replica.Open(ctx, j, options); err != nil {
 		a.lock.Unlock()
 		return err
 	}
-	if t := a.desk.Team(); t.CheckOurs() != nil {
+	if t := a.replica.Team(); t.CheckOurs() != nil {
 		a.close()
 		return t.CheckOurs()
 	}
@@ -345,7 +345,7 @@ func (a *attempt) take(ctx context.Context) error {
 }
 
 func (a *attempt) close() {
-	if err := a.desk.Close(); err != nil {
+	if err := a.replica.Close(); err != nil {
 		a.Log(err.Error())
 	}
 	a.lock.Unlock()
@@ -356,18 +356,18 @@ func (a *attempt) beginning(ctx context.Context) (commands []team.Command, err e
 	if err := a.notInstalled(); err != nil {
 		return nil, err
 	}
-	f, now := a.File, desk.Now()
+	f, now := a.File, replica.Now()
 	facts := make([]team.Fact, 0, len(f.Facts))
 	for _, one := range f.Facts {
 		facts = append(facts, team.Fact{Name: one.Name, Path: one.Path})
 	}
-	if facts, err = resume.Recorded(ctx, a.Dir, facts); err != nil {
+	if facts, err = inspect.Recorded(ctx, a.Dir, facts); err != nil {
 		return nil, err
 	}
 	add := func(body team.Body) {
-		commands = append(commands, team.Command{ID: desk.NewID(), Actor: team.User, At: now, Body: body})
+		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: now, Body: body})
 	}
-	add(&team.CreateTeam{TeamID: f.Name + "-" + strings.ToLower(desk.NewID()), Name: f.Name, Goal: f.Goal, Dir: a.Dir, Lead: f.Lead, Hooks: hooks(f.Hooks),
+	add(&team.CreateTeam{TeamID: f.Name + "-" + strings.ToLower(replica.NewID()), Name: f.Name, Goal: f.Goal, Dir: a.Dir, Lead: f.Lead, Hooks: hooks(f.Hooks),
 		LeadAgent: f.Leader.Agent, LeadModel: f.Leader.Model, LeadProgram: f.Leader.Command, LeadArgs: f.Leader.Args, LeadEnv: f.Leader.Env, LeadPrompt: f.Leader.Prompt,
 		LeadRole: f.Leader.Role, Delegate: f.Delegate, HandoverAt: int64(f.Handover), MaxTeammates: int64(f.MaxTeammates), PermissionMode: cmp.Or(a.Mode, f.Permissions.Mode),
 		Permissions: team.Permissions{Allow: f.Permissions.Allow, Policy: f.Permissions.Policy, Millis: f.Permissions.Timeout.Milliseconds()},
@@ -424,7 +424,7 @@ func timing(l teamfile.Liveness) team.Timing {
 
 // work runs the sessions and leads until nothing more can happen.
 func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
-	id := strings.ToLower(desk.NewID())
+	id := strings.ToLower(replica.NewID())
 	lead.Dir, lead.Session = a.dir, "run-"+id
 	ctx, release, err := lead.Hold(ctx)
 	if err != nil {
@@ -432,27 +432,27 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 	}
 	defer release()
 	if a.Began != nil {
-		a.Began(a.desk.Team(), a.again)
+		a.Began(a.replica.Team(), a.again)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if a.again {
-		lead.Seen = a.desk.Seq()
+		lead.Seen = a.replica.Seq()
 		if err := lead.Retry(ctx); err != nil {
 			return nil, err
 		}
 	}
 	hosts := filepath.Join(a.dir, "hosts")
-	if err := coord.Clear(ctx, hosts, a.Log); err != nil {
+	if err := host.Clear(ctx, hosts, a.Log); err != nil {
 		return nil, err
 	}
-	procs, err := coord.Enroll(hosts, id)
+	procs, err := host.Enroll(hosts, id)
 	if err != nil {
 		return nil, err
 	}
 	a.procs.Store(procs)
-	host := coord.New(coord.Options{Desk: a.desk, Agent: a.Agent, Offers: a.Offers, Relay: a.Relay, Role: a.Role, Hosts: hosts, Procs: procs, ID: id, Env: a.Env, Log: a.Log, Said: a.Said, Checkpoints: a.Checkpoints,
-		Merge: func(ctx context.Context, members []string) (coord.Merged, func(), error) {
+	host := host.New(host.Options{Replica: a.replica, Agent: a.Agent, Offers: a.Offers, Relay: a.Relay, Role: a.Role, Hosts: hosts, Procs: procs, ID: id, Env: a.Env, Log: a.Log, Said: a.Said, Checkpoints: a.Checkpoints,
+		Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
 			return consolidate.Hold(ctx, a.merging(), members)
 		}})
 	hosting := make(chan struct{})
@@ -475,7 +475,7 @@ func (a *attempt) work(ctx context.Context, lead *Lead) (short, err error) {
 func (a *attempt) checkpoint(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
-	if _, err := coord.Checkpoint(ctx, a.desk, a.dir); err != nil {
+	if _, err := host.Checkpoint(ctx, a.replica, a.dir); err != nil {
 		a.Log(err.Error())
 	}
 }

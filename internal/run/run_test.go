@@ -13,13 +13,13 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/shell"
-	"cadre/internal/desk"
-	"cadre/internal/home"
 	"cadre/internal/hook"
-	"cadre/internal/proc"
+	"cadre/internal/layout"
+	"cadre/internal/replica"
 	"cadre/internal/run"
+	"cadre/internal/run/teamfile"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
-	"cadre/internal/teamfile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,13 +27,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // office is where team files are run: a home and a directory.
 type office struct {
 	t    *testing.T
-	home home.Home
+	home layout.Home
 	dir  string
 }
 
 func newOffice(t *testing.T) office {
 	t.Helper()
-	return office{t: t, home: home.Home{Root: filepath.Join(t.TempDir(), "cadre"), Claude: filepath.Join(t.TempDir(), "claude")}, dir: t.TempDir()}
+	return office{t: t, home: layout.Home{Root: filepath.Join(t.TempDir(), "cadre"), Claude: filepath.Join(t.TempDir(), "claude")}, dir: t.TempDir()}
 }
 
 func (o office) options(text string) run.Options {
@@ -87,7 +87,7 @@ func TestARun(t *testing.T) {
 	var seqs []int64
 	var began []bool
 	options.Began = func(_ team.Team, again bool) { began = append(began, again) }
-	options.Saw = func(r *team.Record, _ *desk.Desk) { seqs = append(seqs, r.Seq) }
+	options.Saw = func(r *team.Record, _ *replica.Replica) { seqs = append(seqs, r.Seq) }
 	r, err := run.Run(within(t), options)
 	if err != nil {
 		t.Fatal(err)
@@ -107,12 +107,12 @@ func TestARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := desk.Open(t.Context(), j, desk.Options{})
+	rep, err := replica.Open(t.Context(), j, replica.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
-	if last := d.Seq(); int64(len(seqs)) != last {
+	defer rep.Close()
+	if last := rep.Seq(); int64(len(seqs)) != last {
 		t.Errorf("it was told %d of %d records", len(seqs), last)
 	}
 	if len(began) != 1 || began[0] {
@@ -151,7 +151,7 @@ func TestARunIsCutShort(t *testing.T) {
 	o := newOffice(t)
 	ctx, cancel := context.WithCancelCause(within(t))
 	options := o.options("name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, subject: Hang, run: sleep 1000}]\n")
-	options.Saw = func(r *team.Record, _ *desk.Desk) {
+	options.Saw = func(r *team.Record, _ *replica.Replica) {
 		if _, claimed := r.Events[0].(*team.TaskClaimed); claimed {
 			cancel(errors.New("dinner is ready"))
 		}
@@ -209,12 +209,12 @@ func TestANameBeginsAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := desk.Open(t.Context(), j, desk.Options{})
+	rep, err := replica.Open(t.Context(), j, replica.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
-	if _, err := d.Do(within(t), team.Command{Actor: team.User, Body: &team.CleanUp{}}); err != nil { // and killed before the folder went
+	defer rep.Close()
+	if _, err := rep.Do(within(t), team.Command{Actor: team.User, Body: &team.CleanUp{}}); err != nil { // and killed before the folder went
 		t.Fatal(err)
 	}
 	if third := o.run(three); !third.Done() {
@@ -231,7 +231,7 @@ func TestOneLeads(t *testing.T) {
 	const file = "name: demo\nmembers: [{name: ann, agent: shell}]\ntasks: [{id: a, run: 'until test -e go; do sleep 0.01; done'}]\n"
 	options := o.options(file)
 	var second error
-	options.Saw = func(r *team.Record, _ *desk.Desk) {
+	options.Saw = func(r *team.Record, _ *replica.Replica) {
 		if _, claimed := r.Events[0].(*team.TaskClaimed); claimed {
 			_, second = run.Run(within(t), o.options(file))
 			if err := os.WriteFile(filepath.Join(o.dir, "go"), nil, 0o600); err != nil {
@@ -257,12 +257,12 @@ tasks: [{id: a, run: echo try >>tries}]
 hooks:
   TaskCompleted: [{hooks: [{type: command, command: 'test "$(wc -l <tries)" -ge 3 || { echo try again >&2; exit 2; }'}]}]
 `)
-	options.Hooks = func(procs func() *proc.Register) desk.Hooks {
+	options.Hooks = func(procs func() *proc.Register) replica.Hooks {
 		return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
 			if procs() == nil { // the host that runs while there is work starts them
 				return hook.Verdict{}, errors.New("the run has no register")
 			}
-			return desk.SettingsHooks(o.home.Claude, hook.Trust{File: o.home.Trust()}, hook.Runner{Children: procs()})(ctx, t, e)
+			return replica.SettingsHooks(o.home.Claude, hook.Trust{File: o.home.Trust()}, hook.Runner{Children: procs()})(ctx, t, e)
 		}
 	}
 	if r, err := run.Run(within(t), options); err != nil || !r.Done() || o.read("tries") != "try\ntry\ntry\n" {

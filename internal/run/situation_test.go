@@ -3,8 +3,8 @@ package run
 import (
 	"testing"
 
-	"cadre/internal/desk"
 	"cadre/internal/journal/memjournal"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -12,11 +12,11 @@ import (
 func TestTheLeadHasWork(t *testing.T) {
 	t.Parallel()
 	for _, delegate := range []bool{false, true} {
-		d, err := desk.Open(t.Context(), memjournal.New("t").Open(), desk.Options{})
+		rep, err := replica.Open(t.Context(), memjournal.New("t").Open(), replica.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer d.Close()
+		defer rep.Close()
 		host := team.Host("h")
 		for _, c := range []team.Command{
 			{Actor: team.User, Body: &team.CreateTeam{TeamID: "t", Name: "demo", Dir: "/d", LeadAgent: "claude", Delegate: delegate}},
@@ -24,15 +24,15 @@ func TestTheLeadHasWork(t *testing.T) {
 			{Actor: host, Body: &team.ReportStarted{Member: "lead", Session: "s"}},
 			{Actor: host, Body: &team.ReportStatus{Member: "lead", Status: team.Idle}},
 		} {
-			if _, err := d.Do(t.Context(), c); err != nil {
+			if _, err := rep.Do(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
 		}
-		l := Lead{Desk: d}
+		l := Lead{Replica: rep}
 		if at := l.look(); at.busy || !at.led {
 			t.Fatalf("it is %+v", at)
 		}
-		if _, err := d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "Merge the branch", Owner: "lead"}}); err != nil {
+		if _, err := rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "Merge the branch", Owner: "lead"}}); err != nil {
 			t.Fatal(err)
 		}
 		if at := l.look(); at.busy == delegate {

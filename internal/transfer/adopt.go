@@ -10,18 +10,18 @@ import (
 	"slices"
 	"strings"
 
-	"cadre/internal/checkpoint"
 	"cadre/internal/consolidate"
-	"cadre/internal/coord"
-	"cadre/internal/desk"
-	"cadre/internal/home"
-	"cadre/internal/proc"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/host"
+	"cadre/internal/layout"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
 // Options say which team is moved, and where. Of the functions all may be nil.
 type Options struct {
-	Home home.Home
+	Home layout.Home
 	Team string
 	Dir  string // in the project's repository; absolute
 	// Named says that the user named the directory. Else the team works where it did, if that is in the same repository.
@@ -185,7 +185,7 @@ func (o *Options) bring(ctx context.Context, procs *proc.Register, store *checkp
 	if where == old.Dir {
 		where = ""
 	}
-	c := r.Command(desk.NewID(), desk.Now(), where, o.Checks...)
+	c := r.Command(replica.NewID(), replica.Now(), where, o.Checks...)
 	body := c.Body.(*team.RestoreTeam)
 	body.Base, body.Missing = base, a.Missing
 	if err := o.Home.Create(o.Team, []team.Command{c}); err != nil {
@@ -214,24 +214,24 @@ func (o *Options) heldBy(ctx context.Context, procs *proc.Register, from checkpo
 
 // checkpoint makes one of the team that is here.
 func (o *Options) checkpoint(ctx context.Context, include ...string) error {
-	_, err := o.opened(ctx, func(d *desk.Desk, folder string) error {
-		_, err := coord.Checkpoint(ctx, d, folder, include...)
+	_, err := o.opened(ctx, func(rep *replica.Replica, folder string) error {
+		_, err := host.Checkpoint(ctx, rep, folder, include...)
 		return err
 	})
 	return err
 }
 
 // opened calls do with the team that is here, and returns its folder.
-func (o *Options) opened(ctx context.Context, do func(d *desk.Desk, folder string) error) (string, error) {
+func (o *Options) opened(ctx context.Context, do func(rep *replica.Replica, folder string) error) (string, error) {
 	j, folder, err := o.Home.Open(o.Team, o.Log)
 	if err != nil {
 		return "", err
 	}
-	d, err := desk.Open(ctx, j, desk.Options{Log: o.Log})
+	rep, err := replica.Open(ctx, j, replica.Options{Log: o.Log})
 	if err != nil {
 		return folder, err
 	}
-	return folder, errors.Join(do(d, folder), d.Close())
+	return folder, errors.Join(do(rep, folder), rep.Close())
 }
 
 // below reports whether the directory is in the folder, or is it; links are followed.

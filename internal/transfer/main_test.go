@@ -16,13 +16,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"cadre/internal/checkpoint"
 	"cadre/internal/consolidate"
-	"cadre/internal/desk"
 	"cadre/internal/git"
-	"cadre/internal/home"
-	"cadre/internal/leader"
-	"cadre/internal/proc"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/layout"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -80,7 +80,7 @@ func die(what []string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	os.Setenv(atGit+"_PID", strconv.Itoa(os.Getpid()))
-	m := &machine{home: home.Home{Root: what[1], Claude: what[1] + "-claude"}, dir: what[2]}
+	m := &machine{home: layout.Home{Root: what[1], Claude: what[1] + "-claude"}, dir: what[2]}
 	if n, err := strconv.Atoi(os.Getenv(atStep)); err == nil {
 		m.step = func(string) {
 			if n--; n == 0 {
@@ -112,7 +112,7 @@ func die(what []string) int {
 // machine is a computer with a home of cadre and a clone of the project.
 type machine struct {
 	name string
-	home home.Home
+	home layout.Home
 	dir  string
 	said []string // by the last command
 	step func(string)
@@ -151,8 +151,8 @@ func newLab(t testing.TB) *lab {
 	l := &lab{TB: t, root: t.TempDir()}
 	remote := filepath.Join(l.root, "remote.git")
 	l.git(l.root, "init", "-q", "--bare", remote)
-	l.laptop = &machine{name: "laptop", home: home.Home{Root: filepath.Join(l.root, "home1"), Claude: filepath.Join(l.root, "claude1")}, dir: filepath.Join(l.root, "laptop")}
-	l.desktop = &machine{name: "desktop", home: home.Home{Root: filepath.Join(l.root, "home2"), Claude: filepath.Join(l.root, "claude2")}, dir: filepath.Join(l.root, "desktop")}
+	l.laptop = &machine{name: "laptop", home: layout.Home{Root: filepath.Join(l.root, "home1"), Claude: filepath.Join(l.root, "claude1")}, dir: filepath.Join(l.root, "laptop")}
+	l.desktop = &machine{name: "desktop", home: layout.Home{Root: filepath.Join(l.root, "home2"), Claude: filepath.Join(l.root, "claude2")}, dir: filepath.Join(l.root, "desktop")}
 	l.git(l.root, "clone", "-q", remote, l.laptop.dir)
 	l.write(filepath.Join(l.laptop.dir, "a.txt"), "one\n")
 	l.git(l.laptop.dir, "add", "-A")
@@ -167,7 +167,7 @@ func newLab(t testing.TB) *lab {
 	var commands []team.Command
 	for _, body := range []team.Body{&team.CreateTeam{TeamID: "T1", Name: "demo", Dir: l.laptop.dir, Base: base}, &team.SpawnMember{Name: "ann", Agent: team.External},
 		&team.SpawnMember{Name: "bob", Agent: "claude", Isolation: team.Worktree}} {
-		commands = append(commands, team.Command{ID: desk.NewID(), Actor: team.User, At: desk.Now(), Body: body})
+		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body})
 	}
 	if err := l.laptop.home.Create("demo", commands); err != nil {
 		t.Fatal(err)
@@ -209,11 +209,11 @@ func (l *lab) write(path, text string) {
 }
 
 // on opens the team that is on the machine; there is false where none is.
-func (l *lab) on(m *machine, do func(d *desk.Desk, folder string)) (there bool) {
+func (l *lab) on(m *machine, do func(rep *replica.Replica, folder string)) (there bool) {
 	l.Helper()
 	o := m.options()
-	_, err := o.opened(l.Context(), func(d *desk.Desk, folder string) error {
-		do(d, folder)
+	_, err := o.opened(l.Context(), func(rep *replica.Replica, folder string) error {
+		do(rep, folder)
 		return nil
 	})
 	if team.CodeOf(err) == team.NotFound {
@@ -228,16 +228,16 @@ func (l *lab) on(m *machine, do func(d *desk.Desk, folder string)) (there bool) 
 // work has a member do a task on the machine, as it would when somebody resumes the team there. What it did is in the task's result. The error is the refusal to go on.
 func (l *lab) work(m *machine, member string) (err error) {
 	l.Helper()
-	there := l.on(m, func(d *desk.Desk, folder string) {
-		if err = Here(l.Context(), d, folder, false); err != nil {
+	there := l.on(m, func(rep *replica.Replica, folder string) {
+		if err = Here(l.Context(), rep, folder, false); err != nil {
 			return
 		}
 		do := func(body team.Body) (r *team.Record) {
 			if err != nil {
 				return nil
 			}
-			var receipt desk.Receipt
-			if receipt, err = d.Do(l.Context(), team.Command{Actor: team.User, Body: body}); err != nil {
+			var receipt replica.Receipt
+			if receipt, err = rep.Do(l.Context(), team.Command{Actor: team.User, Body: body}); err != nil {
 				return nil
 			}
 			return receipt.Record
@@ -249,7 +249,7 @@ func (l *lab) work(m *machine, member string) (err error) {
 		id := r.Events[0].(*team.TaskCreated).Task.ID
 		do(&team.ClaimTask{Task: id, Member: member})
 		var t team.Task
-		d.View(func(s *team.State) { t, _ = s.Task(id) })
+		rep.View(func(s *team.State) { t, _ = s.Task(id) })
 		l.tasks++
 		path, text := fmt.Sprintf("%s-%d.txt", member, l.tasks), fmt.Sprintf("task %s on %s, %d\n", id, m.name, l.tasks)
 		w := team.Work{Member: member, Fence: t.Fence}
@@ -285,8 +285,8 @@ func (l *lab) work(m *machine, member string) (err error) {
 // returns how many tasks are completed, and how much is missing.
 func (l *lab) whole(m *machine) (completed, missing int) {
 	l.Helper()
-	l.on(m, func(d *desk.Desk, _ string) {
-		d.View(func(s *team.State) {
+	l.on(m, func(rep *replica.Replica, _ string) {
+		rep.View(func(s *team.State) {
 			named := map[string]bool{}
 			for _, one := range s.Missing() {
 				named[one.Task] = true

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"cadre/internal/checkpoint"
-	"cadre/internal/coord"
-	"cadre/internal/desk"
-	"cadre/internal/home"
-	"cadre/internal/leader"
-	"cadre/internal/proc"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/host"
+	"cadre/internal/layout"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -49,9 +49,9 @@ func Pull(ctx context.Context, o PullOptions) (*Pulled, error) {
 	}
 	var pulled *Pulled
 	var replace bool
-	_, err = o.opened(ctx, func(d *desk.Desk, folder string) error {
+	_, err = o.opened(ctx, func(rep *replica.Replica, folder string) error {
 		var err error
-		pulled, replace, err = o.compare(ctx, procs, d, folder)
+		pulled, replace, err = o.compare(ctx, procs, rep, folder)
 		return err
 	})
 	if err != nil || !replace {
@@ -63,7 +63,7 @@ func Pull(ctx context.Context, o PullOptions) (*Pulled, error) {
 			return err
 		}
 		defer lock.Unlock()
-		pulled.Aside, err = o.Home.SetAside(o.Team, home.Replaced)
+		pulled.Aside, err = o.Home.SetAside(o.Team, layout.Replaced)
 		return err
 	}
 	o.At = pulled.There.Commit
@@ -125,7 +125,7 @@ func (o *PullOptions) open(ctx context.Context, procs *proc.Register, dir string
 
 // idle makes sure that no process of the team runs here, and holds its lead.
 func (o *PullOptions) idle(folder string) (*leader.Lock, error) {
-	if coord.Hosted(filepath.Join(folder, "hosts")) {
+	if host.Hosted(filepath.Join(folder, "hosts")) {
 		return nil, &team.Error{Code: team.NotReady, Text: fmt.Sprintf("team %s runs here: a host runs its sessions. To let go of it: cadre push %s --release; to see who runs: cadre probe %s", o.Team, o.Team, o.Team)}
 	}
 	lock, err := leader.Claim(folder)
@@ -136,8 +136,8 @@ func (o *PullOptions) idle(folder string) (*leader.Lock, error) {
 }
 
 // compare finds out whether what the remote has takes the place of the team that is here.
-func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, d *desk.Desk, folder string) (*Pulled, bool, error) {
-	t := d.Team()
+func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, rep *replica.Replica, folder string) (*Pulled, bool, error) {
+	t := rep.Team()
 	if err := t.CheckOurs(); err != nil {
 		return nil, false, err
 	}
@@ -166,7 +166,7 @@ func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, d *desk
 	var common int64
 	var ours checkpoint.Side
 	var history string
-	d.View(func(s *team.State) {
+	rep.View(func(s *team.State) {
 		relation, common = p.There.Compare(s, found)
 		ours, history = side(s, common), t.Restored.ID
 	})
@@ -190,15 +190,15 @@ func (o *PullOptions) compare(ctx context.Context, procs *proc.Register, d *desk
 	}
 	// What members left in worktrees goes onto their branches, and into a last checkpoint of this copy.
 	if t.CheckHere() == nil && !over {
-		if err := coord.RecordWork(ctx, d, procs, folder, "", o.tell); err != nil {
+		if err := host.RecordWork(ctx, rep, procs, folder, "", o.tell); err != nil {
 			return nil, false, err
 		}
 	}
-	if err := coord.KeepWork(ctx, folder, t.Dir, o.tell); err != nil {
+	if err := host.KeepWork(ctx, folder, t.Dir, o.tell); err != nil {
 		return nil, false, err
 	}
 	o.did("kept")
-	if _, err := coord.Checkpoint(ctx, d, folder); err != nil && !errors.Is(err, checkpoint.ErrForked) && !errors.Is(err, checkpoint.ErrTaken) {
+	if _, err := host.Checkpoint(ctx, rep, folder); err != nil && !errors.Is(err, checkpoint.ErrForked) && !errors.Is(err, checkpoint.ErrTaken) {
 		return nil, false, err
 	}
 	o.did("checkpoint")

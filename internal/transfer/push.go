@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"cadre/internal/checkpoint"
-	"cadre/internal/coord"
-	"cadre/internal/desk"
-	"cadre/internal/durable"
-	"cadre/internal/leader"
-	"cadre/internal/proc"
-	"cadre/internal/regularfile"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/host"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/replica"
+	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 
@@ -89,31 +89,31 @@ func Push(ctx context.Context, o PushOptions) (*Pushed, error) {
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
 	var pushed *Pushed
-	_, err = o.opened(ctx, func(d *desk.Desk, folder string) error {
-		t := d.Team()
+	_, err = o.opened(ctx, func(rep *replica.Replica, folder string) error {
+		t := rep.Team()
 		if err := t.CheckOurs(); err != nil {
 			return err
 		}
 		o.Dir = t.Dir
 		var err error
-		if pushed, err = o.push(ctx, procs, d, folder); err != nil || !o.Release {
+		if pushed, err = o.push(ctx, procs, rep, folder); err != nil || !o.Release {
 			return err
 		}
 		// Only now that the remote has the team, and takes more of it: a team that was let go of and is nowhere else would help nobody.
-		if err := o.release(ctx, procs, d, folder); err != nil {
+		if err := o.release(ctx, procs, rep, folder); err != nil {
 			return err
 		}
-		pushed, err = o.push(ctx, procs, d, folder)
+		pushed, err = o.push(ctx, procs, rep, folder)
 		return err
 	})
 	return pushed, err
 }
 
 // release ends the sessions of the team and lets go of it.
-func (o *PushOptions) release(ctx context.Context, procs *proc.Register, d *desk.Desk, folder string) error {
+func (o *PushOptions) release(ctx context.Context, procs *proc.Register, rep *replica.Replica, folder string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, releaseTime, fmt.Errorf("not everybody has ended within %s", releaseTime))
 	defer cancel()
-	if t := d.Team(); t.Released == (team.Released{}) {
+	if t := rep.Team(); t.Released == (team.Released{}) {
 		lock, err := leader.Claim(folder)
 		if errors.Is(err, proc.ErrHeld) {
 			return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("a process leads team %s; end it first: cadre probe %s shows which", o.Team, o.Team)}
@@ -123,20 +123,20 @@ func (o *PushOptions) release(ctx context.Context, procs *proc.Register, d *desk
 		}
 		defer lock.Unlock()
 		if t.LeadSession != "" && t.LeadSession != team.User { // it has ended, or the lock would be held
-			if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}}); err != nil {
+			if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.AttachLead{Session: team.User, TakeOver: true}}); err != nil {
 				return err
 			}
 		}
-		if err := coord.RecordWork(ctx, d, procs, folder, "", o.tell); err != nil {
+		if err := host.RecordWork(ctx, rep, procs, folder, "", o.tell); err != nil {
 			return err
 		}
 		name, _ := os.Hostname()
-		if _, err := d.Do(ctx, team.Command{Actor: team.User, Body: &team.ReleaseTeam{Machine: name}}); err != nil {
+		if _, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &team.ReleaseTeam{Machine: name}}); err != nil {
 			return err
 		}
 	}
 	o.did("released")
-	if err := coord.Settle(ctx, filepath.Join(folder, "hosts"), o.Dir, o.tell); err != nil {
+	if err := host.Settle(ctx, filepath.Join(folder, "hosts"), o.Dir, o.tell); err != nil {
 		return &team.Error{Code: team.NotReady, Text: fmt.Sprintf("this machine has let go of team %s, but a process of it is still there: %v; push again", o.Team, err)}
 	}
 	o.did("ended")
@@ -146,8 +146,8 @@ func (o *PushOptions) release(ctx context.Context, procs *proc.Register, d *desk
 func (o *Options) tell(text string) { o.log("%s", text) }
 
 // push brings the remote up to a new checkpoint.
-func (o *PushOptions) push(ctx context.Context, procs *proc.Register, d *desk.Desk, folder string) (*Pushed, error) {
-	store, err := checkpoint.Open(ctx, procs, d.Team().Dir, o.Team, folder)
+func (o *PushOptions) push(ctx context.Context, procs *proc.Register, rep *replica.Replica, folder string) (*Pushed, error) {
+	store, err := checkpoint.Open(ctx, procs, rep.Team().Dir, o.Team, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -155,11 +155,11 @@ func (o *PushOptions) push(ctx context.Context, procs *proc.Register, d *desk.De
 	if err != nil {
 		return nil, err
 	}
-	if err := here(ctx, store, d, o.Ours); err != nil {
+	if err := here(ctx, store, rep, o.Ours); err != nil {
 		return nil, err
 	}
 	for try := 0; ; try++ {
-		made, err := coord.Checkpoint(ctx, d, folder, o.Include...)
+		made, err := host.Checkpoint(ctx, rep, folder, o.Include...)
 		if err != nil {
 			return nil, err
 		}
@@ -167,13 +167,13 @@ func (o *PushOptions) push(ctx context.Context, procs *proc.Register, d *desk.De
 			return nil, errors.New(made.Notice)
 		}
 		o.did("checkpoint")
-		if made.Commit, err = o.follow(ctx, store, remote, d, made.Commit); err != nil {
+		if made.Commit, err = o.follow(ctx, store, remote, rep, made.Commit); err != nil {
 			return nil, err
 		}
 		if made.Commit == "" { // the branch was moved, and has to be looked at again
 			continue
 		}
-		p := &Pushed{Checkpoint: made, Remote: remote, Released: d.Team().Released != team.Released{}}
+		p := &Pushed{Checkpoint: made, Remote: remote, Released: rep.Team().Released != team.Released{}}
 		there, err := store.Found(ctx)
 		if err != nil {
 			return nil, err
@@ -182,7 +182,7 @@ func (o *PushOptions) push(ctx context.Context, procs *proc.Register, d *desk.De
 			return p, nil
 		}
 		has := slices.ContainsFunc(there, func(f checkpoint.Found) bool { return f.Ref == remote.Name+"/cadre/"+o.Team && f.Team == made.Team })
-		if err := o.agree(ctx, store, remote, made.Commit, d.Team().Base.Commit, folder, has); err != nil {
+		if err := o.agree(ctx, store, remote, made.Commit, rep.Team().Base.Commit, folder, has); err != nil {
 			return nil, err
 		}
 		o.did("agreed")
@@ -200,7 +200,7 @@ func (o *PushOptions) push(ctx context.Context, procs *proc.Register, d *desk.De
 }
 
 // follow makes sure that the commit follows what the remote has. It returns the commit to push, "" where the branch was moved for that.
-func (o *PushOptions) follow(ctx context.Context, store *checkpoint.Store, remote checkpoint.Remote, d *desk.Desk, commit string) (string, error) {
+func (o *PushOptions) follow(ctx context.Context, store *checkpoint.Store, remote checkpoint.Remote, rep *replica.Replica, commit string) (string, error) {
 	there, err := store.Fetch(ctx, remote)
 	if errors.Is(err, checkpoint.ErrNone) {
 		return commit, nil
@@ -219,7 +219,7 @@ func (o *PushOptions) follow(ctx context.Context, store *checkpoint.Store, remot
 	var relation checkpoint.Relation
 	var common int64
 	var ours checkpoint.Side
-	d.View(func(s *team.State) {
+	rep.View(func(s *team.State) {
 		relation, common = there.Compare(s, found)
 		ours = side(s, common)
 	})
@@ -281,7 +281,7 @@ func (o *PushOptions) agree(ctx context.Context, store *checkpoint.Store, remote
 	if err != nil {
 		return err
 	}
-	return durable.Write(path, append(text, '\n'))
+	return atomicfile.Write(path, append(text, '\n'))
 }
 
 // agreedFile lists, in the team's folder, the places that the user agreed to push to.
@@ -300,21 +300,21 @@ func readAgreed(path string) (agreed []string, err error) {
 
 // Here makes sure that the team that is here is the one that counts, as far as the repository knows: no checkpoint of it is of another history, or of a later time.
 // With ours the user has said that this one continues: the others are left.
-func Here(ctx context.Context, d *desk.Desk, folder string, ours bool) error {
+func Here(ctx context.Context, rep *replica.Replica, folder string, ours bool) error {
 	procs, err := proc.Open("")
 	if err != nil {
 		return err
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
-	t := d.Team()
+	t := rep.Team()
 	store, err := checkpoint.Open(ctx, procs, t.Dir, t.Name, folder)
 	if err != nil || store.Notice() != "" {
 		return err
 	}
-	return here(ctx, store, d, ours)
+	return here(ctx, store, rep, ours)
 }
 
-func here(ctx context.Context, store *checkpoint.Store, d *desk.Desk, ours bool) error {
+func here(ctx context.Context, store *checkpoint.Store, rep *replica.Replica, ours bool) error {
 	found, err := store.Found(ctx)
 	if damage := (*checkpoint.DamageError)(nil); errors.Is(err, checkpoint.ErrNone) || errors.As(err, &damage) {
 		return nil // there is nothing that could be another history
@@ -328,7 +328,7 @@ func here(ctx context.Context, store *checkpoint.Store, d *desk.Desk, ours bool)
 			own = f
 		}
 	}
-	name := d.Team().Name
+	name := rep.Team().Name
 	var refusal error
 	var leave []string
 	for _, f := range found {
@@ -336,7 +336,7 @@ func here(ctx context.Context, store *checkpoint.Store, d *desk.Desk, ours bool)
 		var common int64
 		var mine checkpoint.Side
 		var history string
-		d.View(func(s *team.State) {
+		rep.View(func(s *team.State) {
 			relation, common = f.Compare(s, found)
 			mine, history = side(s, common), s.Team().Restored.ID
 		})
@@ -361,7 +361,7 @@ func here(ctx context.Context, store *checkpoint.Store, d *desk.Desk, ours bool)
 		return refusal
 	}
 	var history string
-	d.View(func(s *team.State) { history = s.Team().Restored.ID })
+	rep.View(func(s *team.State) { history = s.Team().Restored.ID })
 	for _, f := range found { // the last checkpoint of this history, wherever the branch is now
 		last, err := store.Last(ctx, history, f.Commit)
 		if err != nil {
@@ -388,8 +388,8 @@ func PushCommit(ctx context.Context, o PushOptions) (*PushedCommit, error) {
 	}
 	defer procs.Close(context.WithoutCancel(ctx))
 	p := &PushedCommit{}
-	_, err = o.opened(ctx, func(d *desk.Desk, folder string) error {
-		t := d.Team()
+	_, err = o.opened(ctx, func(rep *replica.Replica, folder string) error {
+		t := rep.Team()
 		if c := t.Consolidation; c.Step != team.Done || c.Commit == "" {
 			return nil
 		}

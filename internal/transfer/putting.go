@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"cadre/internal/checkpoint"
 	"cadre/internal/consolidate"
 	"cadre/internal/git"
-	"cadre/internal/proc"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 

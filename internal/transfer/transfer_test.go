@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"cadre/internal/checkpoint"
-	"cadre/internal/desk"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -90,7 +90,7 @@ func TestForks(t *testing.T) {
 				_, err := l.laptop.push(t.Context(), PushOptions{Ours: true})
 				l.must(err)
 			case "resume":
-				l.on(l.laptop, func(d *desk.Desk, folder string) { l.must(Here(t.Context(), d, folder, true)) })
+				l.on(l.laptop, func(rep *replica.Replica, folder string) { l.must(Here(t.Context(), rep, folder, true)) })
 				l.must(l.work(l.laptop, "ann"))
 			}
 			l.must(l.work(l.laptop, "ann"))
@@ -137,28 +137,28 @@ func TestInTheWay(t *testing.T) {
 		t.Errorf("the person's file is %q", text)
 	}
 	l.whole(l.desktop)
-	l.on(l.desktop, func(d *desk.Desk, _ string) {
+	l.on(l.desktop, func(rep *replica.Replica, _ string) {
 		for _, name := range []string{"ann", "bob"} {
-			_, err := d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.ReportStopped{Member: name}})
+			_, err := rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.ReportStopped{Member: name}})
 			l.must(err)
 		}
-		if _, err := d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.Consolidate{NoCommit: true}}); team.CodeOf(err) != team.NotReady || !strings.Contains(err.Error(), "--without 2") {
+		if _, err := rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.Consolidate{NoCommit: true}}); team.CodeOf(err) != team.NotReady || !strings.Contains(err.Error(), "--without 2") {
 			t.Errorf("it is completed without the work: %v", err)
 		}
 		var missing []team.Missing
-		d.View(func(s *team.State) { missing = s.Missing() })
+		rep.View(func(s *team.State) { missing = s.Missing() })
 		procs := l.procs()
-		if found, err := Recheck(t.Context(), procs, d.Team(), missing); err != nil || len(found) > 0 {
+		if found, err := Recheck(t.Context(), procs, rep.Team(), missing); err != nil || len(found) > 0 {
 			t.Errorf("%v, %v", found, err)
 		}
 		l.write(filepath.Join(l.desktop.dir, "ann-2.txt"), l.git(l.desktop.dir, "show", missing[0].Commit+":ann-2.txt")+"\n")
-		found, err := Recheck(t.Context(), procs, d.Team(), missing)
+		found, err := Recheck(t.Context(), procs, rep.Team(), missing)
 		if err != nil || fmt.Sprint(found) != "[2]" {
 			t.Errorf("%v, %v", found, err)
 		}
-		_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.ReportFound{Tasks: found}})
+		_, err = rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.ReportFound{Tasks: found}})
 		l.must(err)
-		_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.Consolidate{NoCommit: true}})
+		_, err = rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.Consolidate{NoCommit: true}})
 		l.must(err)
 	})
 }
@@ -187,23 +187,23 @@ func TestAnotherCommitCheckedOut(t *testing.T) {
 	l := newLab(t)
 	l.write(filepath.Join(l.laptop.dir, "committed.txt"), "by ann\n")
 	l.must(l.work(l.laptop, "ann"))
-	l.on(l.laptop, func(d *desk.Desk, _ string) {
-		_, err := d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "commits"}})
+	l.on(l.laptop, func(rep *replica.Replica, _ string) {
+		_, err := rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.CreateTask{Subject: "commits"}})
 		l.must(err)
-		_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.ClaimTask{Task: "2", Member: "ann"}})
+		_, err = rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.ClaimTask{Task: "2", Member: "ann"}})
 		l.must(err)
 		base := l.git(l.laptop.dir, "rev-parse", "HEAD")
 		var task team.Task
-		d.View(func(s *team.State) { task, _ = s.Task("2") })
+		rep.View(func(s *team.State) { task, _ = s.Task("2") })
 		w := team.Work{Member: "ann", Base: base, Fence: task.Fence}
-		_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.RecordWork{Task: "2", Work: w}})
+		_, err = rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.RecordWork{Task: "2", Work: w}})
 		l.must(err)
 		l.git(l.laptop.dir, "add", "committed.txt")
 		l.git(l.laptop.dir, "commit", "-q", "-m", "by ann")
-		_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.CompleteTask{Task: "2", Member: "ann", Result: "file|committed.txt|by ann\n"}})
+		_, err = rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.CompleteTask{Task: "2", Member: "ann", Result: "file|committed.txt|by ann\n"}})
 		l.must(err)
 		w.Commit, w.Files = l.git(l.laptop.dir, "rev-parse", "HEAD"), []string{"committed.txt"}
-		_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.RecordWork{Task: "2", Work: w}})
+		_, err = rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.RecordWork{Task: "2", Work: w}})
 		l.must(err)
 	})
 	_, err := l.laptop.push(t.Context(), PushOptions{Yes: true, Release: true})
@@ -224,8 +224,8 @@ func TestAnotherCommitCheckedOut(t *testing.T) {
 		t.Errorf("what was not committed is %q, %v", text, err)
 	}
 	l.git(l.desktop.dir, "merge", "-q", "--ff-only", l.git(l.laptop.dir, "rev-parse", "HEAD"))
-	l.on(l.desktop, func(d *desk.Desk, _ string) {
-		found, err := Recheck(t.Context(), l.procs(), d.Team(), pulled.Arrived.Missing)
+	l.on(l.desktop, func(rep *replica.Replica, _ string) {
+		found, err := Recheck(t.Context(), l.procs(), rep.Team(), pulled.Arrived.Missing)
 		if err != nil || fmt.Sprint(found) != "[2]" {
 			t.Errorf("after the merge: %v, %v", found, err)
 		}
@@ -446,11 +446,11 @@ func TestTwoMachines(t *testing.T) {
 				case "fetch":
 					l.git(m.dir, "fetch", "-q", "origin")
 				case "ours":
-					l.on(m, func(d *desk.Desk, folder string) { err = Here(t.Context(), d, folder, true) })
+					l.on(m, func(rep *replica.Replica, folder string) { err = Here(t.Context(), rep, folder, true) })
 				case "back":
-					l.on(m, func(d *desk.Desk, folder string) {
-						if err = Here(t.Context(), d, folder, false); err == nil {
-							_, err = d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.TakeBackTeam{}})
+					l.on(m, func(rep *replica.Replica, folder string) {
+						if err = Here(t.Context(), rep, folder, false); err == nil {
+							_, err = rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.TakeBackTeam{}})
 						}
 					})
 				case "kill":
@@ -468,11 +468,11 @@ func TestTwoMachines(t *testing.T) {
 			}
 			// In the end the user has both machines meet.
 			for _, m := range []*machine{l.laptop, l.desktop} {
-				l.on(m, func(d *desk.Desk, folder string) {
-					if err := Here(t.Context(), d, folder, true); err != nil {
+				l.on(m, func(rep *replica.Replica, folder string) {
+					if err := Here(t.Context(), rep, folder, true); err != nil {
 						t.Errorf("on %s: %v", m.name, err)
 					}
-					d.Do(t.Context(), team.Command{Actor: team.User, Body: &team.TakeBackTeam{}})
+					rep.Do(t.Context(), team.Command{Actor: team.User, Body: &team.TakeBackTeam{}})
 				})
 			}
 			_, err := l.laptop.push(t.Context(), PushOptions{Yes: true, Ours: true, Release: true})
@@ -493,7 +493,7 @@ func TestTwoMachines(t *testing.T) {
 
 // released reports whether the machine has let go of its copy.
 func (l *lab) released(m *machine) (released bool) {
-	l.on(m, func(d *desk.Desk, _ string) { released = d.Team().Released != team.Released{} })
+	l.on(m, func(rep *replica.Replica, _ string) { released = rep.Team().Released != team.Released{} })
 	return released
 }
 
@@ -507,7 +507,7 @@ func (l *lab) remoteReleased() bool {
 func (l *lab) noticed(told []string) {
 	l.Helper()
 	for _, m := range []*machine{l.laptop, l.desktop} {
-		l.on(m, func(d *desk.Desk, folder string) {
+		l.on(m, func(rep *replica.Replica, folder string) {
 			procs := l.procs()
 			store, err := checkpoint.Open(l.Context(), procs, m.dir, "demo", folder)
 			l.must(err)
@@ -517,7 +517,7 @@ func (l *lab) noticed(told []string) {
 			}
 			for _, f := range found {
 				var relation checkpoint.Relation
-				d.View(func(s *team.State) { relation, _ = f.Compare(s, found) })
+				rep.View(func(s *team.State) { relation, _ = f.Compare(s, found) })
 				if relation == checkpoint.Behind {
 					continue
 				}
@@ -527,7 +527,7 @@ func (l *lab) noticed(told []string) {
 						settled = true // the user has said so
 					}
 				}
-				if err := Here(l.Context(), d, folder, false); err == nil && !settled {
+				if err := Here(l.Context(), rep, folder, false); err == nil && !settled {
 					l.Errorf("on %s %s is another history, and nobody says so:\n%s", m.name, f.Ref, strings.Join(told, "\n"))
 				}
 			}

@@ -80,7 +80,7 @@ type plug struct {
 	team *Team
 }
 
-func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.Session, error) {
+func (p plug) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
 	seat := &Seat{Teammate: &Teammate{actor{team: p.team, name: spec.Member, incarnation: spec.Incarnation}},
 		Incarnation: spec.Incarnation, Role: spec.Role, Prompt: spec.Prompt, Model: spec.Model, Program: spec.Program, Args: spec.Args, Resume: spec.Resume,
 		Dir: spec.Dir, Scratch: spec.Scratch, Env: spec.Env, reports: make(chan agent.Update), over: make(chan struct{})}

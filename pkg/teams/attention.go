@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"cadre/internal/desk"
-	"cadre/internal/resume"
+	"cadre/internal/inspect"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -42,19 +42,19 @@ type Hint struct {
 // Attention returns what waits for a person: open requests, members that failed or of which nothing is heard, tasks out of retries, a lead that was lost, a spent
 // budget, and the like. Which processes are alive is looked at in the call.
 func (t *Team) Attention(ctx context.Context) ([]Attention, error) {
-	return t.attention(ctx, &resume.Looker{Desk: t.desk, Dir: filepath.Dir(t.room.hosts)})
+	return t.attention(ctx, &inspect.Looker{Replica: t.replica, Dir: filepath.Dir(t.room.hosts)})
 }
 
-func (t *Team) attention(ctx context.Context, looker *resume.Looker) (all []Attention, err error) {
-	if err := t.desk.Refresh(ctx); err != nil {
+func (t *Team) attention(ctx context.Context, looker *inspect.Looker) (all []Attention, err error) {
+	if err := t.replica.Refresh(ctx); err != nil {
 		return nil, public(err)
 	}
 	outside, err := looker.Look(ctx, time.Now())
 	if err != nil {
 		return nil, public(err)
 	}
-	t.desk.View(func(s *team.State) {
-		for _, i := range s.Attention(desk.Now(), outside) {
+	t.replica.View(func(s *team.State) {
+		for _, i := range s.Attention(replica.Now(), outside) {
 			all = append(all, Attention{Kind: string(i.Kind), WaitsFor: i.WaitsFor, Member: i.Member, Task: i.Task, Request: i.Request, About: i.About, Since: clock(i.Since),
 				Deadline: clock(i.Deadline), Text: i.Text, Hint: Hint{string(i.Hint.Action), i.Hint.Member, i.Hint.Task, i.Hint.Request, i.Hint.Name, i.Hint.Agent}})
 		}
@@ -65,15 +65,15 @@ func (t *Team) attention(ctx context.Context, looker *resume.Looker) (all []Atte
 // AwaitAttention waits until something waits for the user, and returns the list as it is then. What is not recorded, such as the end of a process, it sees within
 // two seconds.
 func (t *Team) AwaitAttention(ctx context.Context) ([]Attention, error) {
-	looker := &resume.Looker{Desk: t.desk, Dir: filepath.Dir(t.room.hosts)}
+	looker := &inspect.Looker{Replica: t.replica, Dir: filepath.Dir(t.room.hosts)}
 	for {
-		seq := t.desk.Seq() // before the look, so that nothing after it is missed
+		seq := t.replica.Seq() // before the look, so that nothing after it is missed
 		all, err := t.attention(ctx, looker)
 		if err != nil || slices.ContainsFunc(all, func(a Attention) bool { return a.WaitsFor == ForUser }) {
 			return all, err
 		}
-		waiting, cancel := context.WithTimeout(ctx, resume.MaxAge)
-		err = t.desk.Wait(waiting, seq)
+		waiting, cancel := context.WithTimeout(ctx, inspect.MaxAge)
+		err = t.replica.Wait(waiting, seq)
 		over := waiting.Err() != nil
 		cancel()
 		if err != nil && (ctx.Err() != nil || !over) {

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"cadre/internal/consolidate"
-	"cadre/internal/desk"
-	"cadre/internal/proc"
+	"cadre/internal/git/worktree"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
-	"cadre/internal/worktree"
 )
 
 // TeamConfig says which team to create. Only Name must be set.
@@ -130,7 +130,7 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 	if d, ok := m.place.(disk); ok { // cadre consolidate can commit what such a team does
 		base = consolidate.Look(ctx, dir, d.Root, d.Claude)
 	}
-	all := commands(team.User, &team.CreateTeam{TeamID: c.Name + "-" + strings.ToLower(desk.NewID()), Name: c.Name, Goal: c.Goal, Dir: dir, Lead: lead.Name,
+	all := commands(team.User, &team.CreateTeam{TeamID: c.Name + "-" + strings.ToLower(replica.NewID()), Name: c.Name, Goal: c.Goal, Dir: dir, Lead: lead.Name,
 		LeadAgent: lead.Agent, LeadModel: lead.Model, LeadProgram: lead.Program, LeadArgs: lead.Args, LeadEnv: lead.Env, LeadPrompt: lead.Prompt, LeadRole: lead.Role,
 		PermissionMode: string(lead.PermissionMode), Delegate: c.Delegate, Budget: c.Budget.core(), Permissions: c.Rules.core(), HandoverAt: int64(c.HandoverAt), MaxTeammates: int64(c.MaxTeammates), Base: base})
 	founder := team.User
@@ -149,7 +149,7 @@ func (m *Manager) founding(ctx context.Context, c TeamConfig) ([]team.Command, e
 }
 
 func commands(actor string, body team.Body) []team.Command {
-	return []team.Command{{ID: desk.NewID(), Actor: actor, At: desk.Now(), Body: body}}
+	return []team.Command{{ID: replica.NewID(), Actor: actor, At: replica.Now(), Body: body}}
 }
 
 // check refuses a member whose session this manager could not start in that directory, before it is one. What else makes no sense the core refuses.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"os"
 
-	"cadre/internal/desk"
 	"cadre/internal/journal"
 	"cadre/internal/observe"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -73,7 +73,7 @@ func public(err error) error {
 		return err
 	}
 	e := &Error{Code: code, Text: err.Error(), cause: err}
-	if r, ok := errors.AsType[*desk.Rejected](err); ok {
+	if r, ok := errors.AsType[*replica.Rejected](err); ok {
 		e.Final = r.Final()
 	}
 	return e

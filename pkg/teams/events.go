@@ -208,13 +208,13 @@ func (MessagesReturned) fact()    {}
 // manager does; the error, ctx's or one with the code Finished, is the last pair. A slow consumer misses nothing as long as the
 // team is there. The sequence ends without an error after [TeamCleanedUp], whose consumer has seen all of it.
 func (t *Team) Events(ctx context.Context) iter.Seq2[Event, error] {
-	return t.EventsAfter(ctx, t.desk.Seq())
+	return t.EventsAfter(ctx, t.replica.Seq())
 }
 
 // EventsAfter yields what happened after the record seq, 0 for the whole history, and goes on as Events does.
 func (t *Team) EventsAfter(ctx context.Context, seq int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		for r, err := range t.desk.Watch(ctx, seq) {
+		for r, err := range t.replica.Watch(ctx, seq) {
 			if err != nil {
 				yield(Event{}, public(err))
 				return

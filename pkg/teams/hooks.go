@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"cadre/internal/desk"
 	"cadre/internal/hook"
-	"cadre/internal/proc"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -61,8 +61,8 @@ func (h Hooks) of(event string) func(context.Context, HookEvent) error {
 	return nil
 }
 
-// gate is what a desk of this manager asks. procs starts the commands; nil for a register made when one is needed.
-func (m *Manager) gate(procs *proc.Register) desk.Hooks {
+// gate is what a replica of this manager asks. procs starts the commands; nil for a register made when one is needed.
+func (m *Manager) gate(procs *proc.Register) replica.Hooks {
 	return func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error) {
 		var v hook.Verdict
 		if d, onDisk := m.place.(disk); onDisk && !m.opts.NoSettingsHooks {
@@ -74,7 +74,7 @@ func (m *Manager) gate(procs *proc.Register) desk.Hooks {
 				}
 				defer children.Close(context.WithoutCancel(ctx))
 			}
-			if v, err = desk.SettingsHooks(d.Claude, hook.Trust{File: d.Trust()}, hook.Runner{Children: children})(ctx, t, e); err != nil {
+			if v, err = replica.SettingsHooks(d.Claude, hook.Trust{File: d.Trust()}, hook.Runner{Children: children})(ctx, t, e); err != nil {
 				return v, err
 			}
 		}

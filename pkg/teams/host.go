@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"cadre/internal/consolidate"
-	"cadre/internal/coord"
-	"cadre/internal/desk"
-	"cadre/internal/proc"
+	"cadre/internal/host"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -22,7 +22,7 @@ const projectEvery = 200 * time.Millisecond
 // engine is what runs in the background while a manager has a team.
 type engine struct {
 	room    *room
-	desk    *desk.Desk
+	replica *replica.Replica
 	procs   *proc.Register // of a host; nil for a teammate's manager
 	cancel  context.CancelFunc
 	work    sync.WaitGroup
@@ -41,10 +41,10 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 		return nil, err
 	}
 	e := &engine{room: r, gone: make(chan struct{})}
-	id := strings.ToLower(desk.NewID())
+	id := strings.ToLower(replica.NewID())
 	if m.opts.As == "" {
-		if err = coord.Clear(ctx, r.hosts, m.opts.Log); err == nil {
-			e.procs, err = coord.Enroll(r.hosts, id)
+		if err = host.Clear(ctx, r.hosts, m.opts.Log); err == nil {
+			e.procs, err = host.Enroll(r.hosts, id)
 		}
 		if err != nil {
 			err = errors.Join(err, r.journal.Close())
@@ -52,7 +52,7 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 			return nil, err
 		}
 	}
-	if e.desk, err = desk.Open(ctx, r.journal, desk.Options{Hooks: m.gate(e.procs), Project: r.project, Log: m.opts.Log}); err != nil {
+	if e.replica, err = replica.Open(ctx, r.journal, replica.Options{Hooks: m.gate(e.procs), Project: r.project, Log: m.opts.Log}); err != nil {
 		if e.procs != nil {
 			err = errors.Join(err, e.procs.Close(context.WithoutCancel(ctx)))
 		}
@@ -64,7 +64,7 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 		err = e.counts(ctx)
 	}
 	if err != nil {
-		err = errors.Join(err, e.desk.Close())
+		err = errors.Join(err, e.replica.Close())
 		if e.procs != nil {
 			err = errors.Join(err, e.procs.Close(context.WithoutCancel(ctx)))
 		}
@@ -74,10 +74,10 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e.cancel = cancel
 	if e.procs != nil {
-		e.host(background, coord.Options{Desk: e.desk, Agent: m.opts.agents(t), Offers: m.opts.offers(e.whoLeads().Agent), Relay: m.opts.drivers().Relay(), Role: r.role,
+		e.host(background, host.Options{Replica: e.replica, Agent: m.opts.agents(t), Offers: m.opts.offers(e.whoLeads().Agent), Relay: m.opts.drivers().Relay(), Role: r.role,
 			Hosts: r.hosts, Procs: e.procs, ID: id, Env: m.opts.Env, StopGrace: m.opts.StopGrace, Log: m.opts.Log,
-			Merge: func(ctx context.Context, members []string) (coord.Merged, func(), error) {
-				return consolidate.Hold(ctx, consolidate.Options{Desk: e.desk, Dir: filepath.Dir(r.hosts), Log: m.opts.Log}, members)
+			Merge: func(ctx context.Context, members []string) (host.Merged, func(), error) {
+				return consolidate.Hold(ctx, consolidate.Options{Replica: e.replica, Dir: filepath.Dir(r.hosts), Log: m.opts.Log}, members)
 			}})
 	}
 	e.project(ctx)
@@ -87,7 +87,7 @@ func (m *Manager) open(ctx context.Context, name string) (_ *Team, err error) {
 
 // teamOf is the handle of the manager's actor, who must be a member.
 func (m *Manager) teamOf(e *engine) (*Team, error) {
-	info := e.desk.Team()
+	info := e.replica.Team()
 	if err := info.CheckOurs(); err != nil {
 		return nil, err
 	}
@@ -106,13 +106,13 @@ func (m *Manager) teamOf(e *engine) (*Team, error) {
 
 // whoLeads is the lead.
 func (e *engine) whoLeads() (m team.Member) {
-	e.desk.View(func(s *team.State) { m, _ = s.Member(s.Team().Lead) })
+	e.replica.View(func(s *team.State) { m, _ = s.Member(s.Team().Lead) })
 	return m
 }
 
-func (e *engine) host(ctx context.Context, o coord.Options) {
+func (e *engine) host(ctx context.Context, o host.Options) {
 	e.hosting = make(chan struct{})
-	host := coord.New(o)
+	host := host.New(o)
 	e.work.Go(func() {
 		defer close(e.hosting)
 		if e.failure = host.Run(ctx); e.failure != nil {
@@ -128,8 +128,8 @@ func (e *engine) keepProjecting(ctx context.Context) {
 	}
 	pause := time.NewTimer(projectEvery)
 	defer pause.Stop()
-	for seq := e.desk.Seq(); e.desk.Wait(ctx, seq) == nil; {
-		seq = e.desk.Seq()
+	for seq := e.replica.Seq(); e.replica.Wait(ctx, seq) == nil; {
+		seq = e.replica.Seq()
 		e.project(ctx)
 		pause.Reset(projectEvery)
 		select {
@@ -139,9 +139,9 @@ func (e *engine) keepProjecting(ctx context.Context) {
 	}
 }
 
-func (e *engine) project(ctx context.Context) { e.desk.Project(ctx) }
+func (e *engine) project(ctx context.Context) { e.replica.Project(ctx) }
 
-// leave ends the host and its sessions and closes the desk; what went wrong with that is in closed. When ctx ends first it goes on
+// leave ends the host and its sessions and closes the replica; what went wrong with that is in closed. When ctx ends first it goes on
 // in the background, and leave can be called again.
 func (e *engine) leave(ctx context.Context) error {
 	e.closing.Do(func() {
@@ -149,7 +149,7 @@ func (e *engine) leave(ctx context.Context) error {
 			defer close(e.gone)
 			e.cancel()
 			e.work.Wait()
-			e.closed = errors.Join(e.failure, e.desk.Close())
+			e.closed = errors.Join(e.failure, e.replica.Close())
 		}()
 	})
 	select {
@@ -162,16 +162,16 @@ func (e *engine) leave(ctx context.Context) error {
 
 // until waits until see is satisfied with the team, looking at it again whenever it changed.
 func (e *engine) until(ctx context.Context, see func(*team.State) bool) error {
-	if err := e.desk.Refresh(ctx); err != nil {
+	if err := e.replica.Refresh(ctx); err != nil {
 		return public(err)
 	}
 	for {
 		seq, done := int64(0), false
-		e.desk.View(func(s *team.State) { seq, done = s.Seq(), see(s) })
+		e.replica.View(func(s *team.State) { seq, done = s.Seq(), see(s) })
 		if done {
 			return nil
 		}
-		if err := e.desk.Wait(ctx, seq); err != nil {
+		if err := e.replica.Wait(ctx, seq); err != nil {
 			return public(err)
 		}
 	}

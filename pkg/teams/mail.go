@@ -76,7 +76,7 @@ func (b *Mailbox) take(ctx context.Context, max int) ([]Message, error) {
 
 // replaced reports whether a newer session of the member has taken the place of this one.
 func (b *Mailbox) replaced(context.Context) (gone bool) {
-	b.team.desk.View(func(s *team.State) {
+	b.team.replica.View(func(s *team.State) {
 		m, _ := s.Member(b.name)
 		gone = b.incarnation != 0 && m.Incarnation != b.incarnation
 	})
@@ -90,12 +90,12 @@ func (b *Mailbox) Wait(ctx context.Context) ([]Message, error) {
 
 func (b *Mailbox) wait(ctx context.Context, max int) ([]Message, error) {
 	for {
-		seq := b.team.desk.Seq()
+		seq := b.team.replica.Seq()
 		mail, err := b.take(ctx, max)
 		if err != nil || len(mail) > 0 {
 			return mail, err
 		}
-		if err := b.team.desk.Wait(ctx, seq); err != nil {
+		if err := b.team.replica.Wait(ctx, seq); err != nil {
 			return nil, public(err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"cadre/internal/access"
 	"cadre/internal/agent/drivers"
-	"cadre/internal/coord"
+	"cadre/internal/host"
 	"cadre/internal/team"
 )
 
@@ -267,7 +267,7 @@ func (m *Manager) Cleanup(ctx context.Context) error {
 	if t.closed != nil {
 		m.opts.Log(t.closed.Error())
 	}
-	if err := coord.Settle(ctx, t.room.hosts, t.dir, m.opts.Log); err != nil {
+	if err := host.Settle(ctx, t.room.hosts, t.dir, m.opts.Log); err != nil {
 		return refuse(NotReady, "the team is ended, but a process of it is still there: "+err.Error()+"; clean it up again")
 	}
 	if err := t.room.remove(); err != nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"cadre/internal/desk"
-	"cadre/internal/feed"
 	"cadre/internal/observe"
+	"cadre/internal/observe/source"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -23,7 +23,7 @@ import (
 //
 // Methods may be called from any goroutine.
 type Observer struct {
-	watch *feed.Watch
+	watch *source.Watch
 	log   func(string)
 
 	mu        sync.Mutex
@@ -55,8 +55,8 @@ func NewObserver(o ObserverOptions) (*Observer, error) {
 		return nil, err
 	}
 	one := &Observer{log: o.Log}
-	one.watch = &feed.Watch{Now: desk.Now, Look: one.look, Saved: saved}
-	if err := one.watch.Begin(context.Background(), feed.Team(options)); err != nil {
+	one.watch = &source.Watch{Now: replica.Now, Look: one.look, Saved: saved}
+	if err := one.watch.Begin(context.Background(), source.Team(options)); err != nil {
 		return nil, public(err)
 	}
 	return one, nil
@@ -73,9 +73,9 @@ func (o *ObserverOptions) saved(options observe.Options) ([]byte, error) {
 		if err != nil {
 			return nil, refuse(Invalid, err.Error())
 		}
-		one, _ = observe.FromTeamState(options, state, desk.Now())
+		one, _ = observe.FromTeamState(options, state, replica.Now())
 	case len(o.Agents) > 0:
-		one, _ = observe.FromAgents(options, o.Agents, desk.Now())
+		one, _ = observe.FromAgents(options, o.Agents, replica.Now())
 	default:
 		return nil, nil
 	}
@@ -158,29 +158,29 @@ func (o *Observer) IntroduceEnvironment(source string, environ []string) bool {
 func (o *Observer) Gap(source, reason string) { o.watch.Gap(source, reason) }
 
 // Read shows the observer all lines that the reader gives, to its end. When ctx ends first, a reader that does not come back is left to itself.
-func (o *Observer) Read(ctx context.Context, source string, r io.Reader) error {
-	return o.bring(ctx, &feed.Stream{Source: source, Reader: r})
+func (o *Observer) Read(ctx context.Context, name string, r io.Reader) error {
+	return o.bring(ctx, &source.Stream{Source: name, Reader: r})
 }
 
 // Follow shows the observer the lines of a file, and what is written to it later, until ctx ends. The path is the source. The error has the code
 // [Invalid] where that is a folder.
 func (o *Observer) Follow(ctx context.Context, path string) error {
-	return public(o.bring(ctx, &feed.File{Path: path, Follow: true}))
+	return public(o.bring(ctx, &source.File{Path: path, Follow: true}))
 }
 
 // Transcripts shows the observer all transcripts below Claude Code's folder or a project's, and what is written to them later, until ctx ends. The error has the code
 // [Invalid] where that is no folder.
 func (o *Observer) Transcripts(ctx context.Context, dir string) error {
-	return public(o.bring(ctx, &feed.Transcripts{Dir: dir, Follow: true}))
+	return public(o.bring(ctx, &source.Transcripts{Dir: dir, Follow: true}))
 }
 
 // ClaudeTeam shows the observer what the files of a team of Claude Code's show, and what changes there later, until the team is gone, which is no error, or ctx ends.
 // claude is Claude Code's folder, and name that of a folder in its teams folder. The error has the code [NotFound] where there is no such team.
 func (o *Observer) ClaudeTeam(ctx context.Context, claude, name string) error {
-	return public(o.bring(ctx, &feed.ClaudeTeam{Claude: claude, Name: name, Follow: true}))
+	return public(o.bring(ctx, &source.ClaudeTeam{Claude: claude, Name: name, Follow: true}))
 }
 
-func (o *Observer) bring(ctx context.Context, f feed.Feed) error {
+func (o *Observer) bring(ctx context.Context, f source.Feed) error {
 	if err := f.Run(ctx, o.watch); err != nil {
 		return err
 	}
@@ -198,19 +198,19 @@ func (o *Observer) TeamName() string {
 // State is the team as it is now, nil while there is none.
 func (o *Observer) State() *TeamState {
 	var s *TeamState
-	o.watch.View(func(seen feed.Observer) { s = teamStateOf(observe.StateOf(seen.Team())) })
+	o.watch.View(func(seen source.Observer) { s = teamStateOf(observe.StateOf(seen.Team())) })
 	return s
 }
 
 // Agents are the names of the teammates; without a team, those that the session itself gave at its start.
 func (o *Observer) Agents() (names []string) {
-	o.watch.View(func(seen feed.Observer) { names = seen.Agents() })
+	o.watch.View(func(seen source.Observer) { names = seen.Agents() })
 	return names
 }
 
 // Save returns everything that the observer knows, as JSON: the team, and what waits for its other half. It may be called between any two messages.
 func (o *Observer) Save() (saved []byte, err error) {
-	o.watch.View(func(seen feed.Observer) { saved, err = seen.Save() })
+	o.watch.View(func(seen source.Observer) { saved, err = seen.Save() })
 	return saved, err
 }
 
@@ -260,7 +260,7 @@ func (o *Observer) part(c *consumer) {
 	o.consumers = slices.DeleteFunc(o.consumers, func(one *consumer) bool { return one == c })
 }
 
-func (o *Observer) look(_ feed.Observer, seen observe.Seen) error {
+func (o *Observer) look(_ source.Observer, seen observe.Seen) error {
 	if o.log != nil {
 		for _, text := range seen.Warnings {
 			o.log(text)

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/home"
+	"cadre/internal/layout"
 	"cadre/internal/team"
 	"cadre/pkg/teams"
 )
@@ -257,7 +257,7 @@ func TestObserverOfSeveralSources(t *testing.T) {
 
 // Nobody manages a team that is only observed, as its lead or as a member.
 func TestObservedTeamIsNotManaged(t *testing.T) {
-	h := home.Home{Root: t.TempDir(), Claude: t.TempDir()}
+	h := layout.Home{Root: t.TempDir(), Claude: t.TempDir()}
 	record := &team.Record{Seq: 1, ID: "c1", At: 1, Events: []team.Event{&team.TeamCreated{
 		Team: team.Team{ID: "fx-1", Name: "fx", Observed: "fx", Status: team.TeamPending}, Lead: team.Member{Name: "lead", Agent: team.External, Status: team.Active}}}}
 	if err := h.Found("fx", "fx-1", [][]byte{team.AppendRecord(nil, record)}); err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/drivers"
-	"cadre/internal/home"
+	"cadre/internal/layout"
 	"cadre/internal/team"
 )
 
@@ -110,10 +110,10 @@ func (o Options) place() (place, error) {
 	if o.Memory != nil {
 		return o.Memory, nil
 	}
-	var h home.Home
+	var h layout.Home
 	var err error
 	if o.Home == "" || o.ClaudeHome == "" {
-		if h, err = home.Find(); err != nil {
+		if h, err = layout.Find(); err != nil {
 			return nil, err
 		}
 	}

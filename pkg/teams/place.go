@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"sync"
 
-	"cadre/internal/agentdef"
-	"cadre/internal/claudefs"
-	"cadre/internal/home"
+	"cadre/internal/agent/roles"
+	"cadre/internal/claude/projection"
 	"cadre/internal/journal"
 	"cadre/internal/journal/memjournal"
+	"cadre/internal/layout"
 	"cadre/internal/run"
 	"cadre/internal/team"
 )
@@ -31,7 +31,7 @@ type room struct {
 	journal journal.Journal
 	folder  string // of the team; "" for one in memory
 	hosts   string // folder of the team's hosts
-	role    func(dir, role string) (agentdef.Definition, bool, error)
+	role    func(dir, role string) (roles.Definition, bool, error)
 	lead    func() (leave func(), err error) // takes the lead of the team, which one at a time has
 	project func(context.Context, journal.Journal, *team.State) error
 	leave   func()       // to be called once the journal is closed
@@ -39,7 +39,7 @@ type room struct {
 }
 
 // disk keeps teams in the folders of the cadre program.
-type disk struct{ home.Home }
+type disk struct{ layout.Home }
 
 func (d disk) create(name string, commands []team.Command) error { return d.Create(name, commands) }
 
@@ -48,8 +48,8 @@ func (d disk) open(name string, log func(string)) (*room, error) {
 	if err != nil {
 		return nil, err
 	}
-	projector := &claudefs.Projector{Claude: d.Claude, Mark: filepath.Join(dir, claudefs.MarkFile), Log: log}
-	return &room{journal: j, folder: dir, hosts: filepath.Join(dir, "hosts"), role: roles(d.Claude), project: projector.Project,
+	projector := &projection.Projector{Claude: d.Claude, Mark: filepath.Join(dir, projection.MarkFile), Log: log}
+	return &room{journal: j, folder: dir, hosts: filepath.Join(dir, "hosts"), role: rolesIn(d.Claude), project: projector.Project,
 		lead: func() (func(), error) {
 			lock, err := run.Take(dir, name)
 			if err != nil {
@@ -70,8 +70,8 @@ func (d disk) open(name string, log func(string)) (*room, error) {
 }
 
 // roles finds what a role means, in the project and in Claude Code's folder; "" for the project alone.
-func roles(claude string) func(dir, role string) (agentdef.Definition, bool, error) {
-	return func(dir, role string) (agentdef.Definition, bool, error) { return agentdef.Find(claude, dir, role) }
+func rolesIn(claude string) func(dir, role string) (roles.Definition, bool, error) {
+	return func(dir, role string) (roles.Definition, bool, error) { return roles.Find(claude, dir, role) }
 }
 
 // Memory keeps teams in memory. The zero Memory is empty and ready for use; managers that have it in common see the same
@@ -129,7 +129,7 @@ func (m *Memory) open(name string, _ func(string)) (*room, error) {
 		t.dir = filepath.Join(temp, name)
 	}
 	t.users++
-	return &room{journal: t.store.Open(), hosts: filepath.Join(t.dir, "hosts"), role: roles(""), lead: func() (func(), error) { return m.lead(name, t) },
+	return &room{journal: t.store.Open(), hosts: filepath.Join(t.dir, "hosts"), role: rolesIn(""), lead: func() (func(), error) { return m.lead(name, t) },
 		leave: func() { m.leave(t) }, remove: func() error { return m.remove(name, t) }}, nil
 }
 

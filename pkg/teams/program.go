@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"cadre/internal/agent/drivers"
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 

@@ -33,7 +33,7 @@ func (t *Team) Questions(ctx context.Context) iter.Seq2[Question, error] {
 	return func(yield func(Question, error) bool) {
 		_, err := t.asUser("Team.Questions", "answer what the user is asked")
 		if err == nil {
-			err = public(t.desk.Refresh(ctx))
+			err = public(t.replica.Refresh(ctx))
 		}
 		if err != nil {
 			yield(Question{}, err)
@@ -44,7 +44,7 @@ func (t *Team) Questions(ctx context.Context) iter.Seq2[Question, error] {
 			var seq int64
 			var over bool
 			var open []Question
-			t.desk.View(func(s *team.State) {
+			t.replica.View(func(s *team.State) {
 				seq, over, open = s.Seq(), ended(s), questions(s)
 			})
 			if over {
@@ -58,7 +58,7 @@ func (t *Team) Questions(ctx context.Context) iter.Seq2[Question, error] {
 					return
 				}
 			}
-			if err := t.desk.Wait(ctx, seq); err != nil {
+			if err := t.replica.Wait(ctx, seq); err != nil {
 				yield(Question{}, public(err))
 				return
 			}

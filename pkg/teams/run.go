@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"cadre/internal/consolidate"
-	"cadre/internal/desk"
+	"cadre/internal/replica"
 	"cadre/internal/run"
 	"cadre/internal/team"
 )
@@ -64,7 +64,7 @@ func (t *Team) Run(ctx context.Context, report Report) (Result, error) {
 	}
 	defer leave()
 	l := t.runner(report)
-	l.Dir, l.Session = t.room.folder, "go-"+strings.ToLower(desk.NewID())
+	l.Dir, l.Session = t.room.folder, "go-"+strings.ToLower(replica.NewID())
 	led, release, err := l.Hold(ctx)
 	if err != nil {
 		return Result{}, public(err)
@@ -88,7 +88,7 @@ func (t *Team) Run(ctx context.Context, report Report) (Result, error) {
 	}
 	t.project(context.WithoutCancel(ctx))
 	r := Result{Team: infoOf(end.Team), Report: end.Text, Completed: end.Completed, Failed: end.Failed, Open: end.Open}
-	t.desk.View(func(s *team.State) {
+	t.replica.View(func(s *team.State) {
 		for _, m := range s.Unmerged() {
 			r.Unmerged = append(r.Unmerged, m.Left.Branch)
 		}
@@ -102,7 +102,7 @@ func (t *Team) Retry(ctx context.Context) error {
 	if _, err := t.asUser("Team.Retry", "give the team another try"); err != nil {
 		return err
 	}
-	if err := t.desk.Refresh(ctx); err != nil {
+	if err := t.replica.Refresh(ctx); err != nil {
 		return public(err)
 	}
 	return public(t.runner(Report{}).Retry(ctx))
@@ -112,9 +112,9 @@ func (t *Team) runner(r Report) *run.Lead {
 	if r.File != "" && !filepath.IsAbs(r.File) {
 		r.File = filepath.Join(t.dir, r.File)
 	}
-	return &run.Lead{Desk: t.desk, Agent: t.opts.agents(t), Title: r.Title, Report: r.File, Seen: t.desk.Seq(), Log: t.opts.Log,
+	return &run.Lead{Replica: t.replica, Agent: t.opts.agents(t), Title: r.Title, Report: r.File, Seen: t.replica.Seq(), Log: t.opts.Log,
 		Merge: func(ctx context.Context) (string, error) {
-			m, err := consolidate.Merge(ctx, consolidate.Options{Desk: t.desk, Dir: filepath.Dir(t.room.hosts), Log: t.opts.Log})
+			m, err := consolidate.Merge(ctx, consolidate.Options{Replica: t.replica, Dir: filepath.Dir(t.room.hosts), Log: t.opts.Log})
 			return m.Dir, err
 		}}
 }

@@ -8,7 +8,7 @@ import (
 
 	"cadre/internal/access"
 	"cadre/internal/consolidate"
-	"cadre/internal/desk"
+	"cadre/internal/replica"
 	"cadre/internal/team"
 )
 
@@ -32,16 +32,16 @@ type actor struct {
 
 // do sends a command. The record is nil when nothing had to change.
 func (a actor) do(ctx context.Context, body team.Body) (*team.Record, error) {
-	receipt, err := a.team.desk.Do(ctx, team.Command{Actor: a.name, Incarnation: a.incarnation, Body: body})
+	receipt, err := a.team.replica.Do(ctx, team.Command{Actor: a.name, Incarnation: a.incarnation, Body: body})
 	return receipt.Record, public(err)
 }
 
 // look calls see with the team as it is now. The state must not be kept.
 func (a actor) look(ctx context.Context, see func(*team.State)) error {
-	if err := a.team.desk.Refresh(ctx); err != nil {
+	if err := a.team.replica.Refresh(ctx); err != nil {
 		return public(err)
 	}
-	a.team.desk.View(see)
+	a.team.replica.View(see)
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (t *Team) As(name string) (*Teammate, error) {
 func (t *Team) member(name string) error {
 	known := false
 	var names []string
-	t.desk.View(func(s *team.State) {
+	t.replica.View(func(s *team.State) {
 		_, known = s.Member(name)
 		names = s.Recipients()
 	})
@@ -144,7 +144,7 @@ func (t *Team) Member(ctx context.Context, name string) (m Member, err error) {
 	if err := t.member(name); err != nil {
 		return m, err
 	}
-	t.desk.View(func(s *team.State) {
+	t.replica.View(func(s *team.State) {
 		for _, one := range s.Roster() {
 			if one.Name == name {
 				m = memberOf(one)
@@ -196,7 +196,7 @@ type ShutdownRequest struct {
 // RequestShutdown asks a teammate to end, does not wait for it, and returns the request's id. A later request than one that
 // is under way is refused with Conflict; an earlier one replaces it.
 func (t *Team) RequestShutdown(ctx context.Context, r ShutdownRequest) (string, error) {
-	now := desk.Now()
+	now := replica.Now()
 	record, err := t.me.do(ctx, &team.RequestShutdown{Member: r.Member, Reason: r.Reason, Deadline: now + team.Time(r.Within.Milliseconds())})
 	if err != nil {
 		return "", err
@@ -207,7 +207,7 @@ func (t *Team) RequestShutdown(ctx context.Context, r ShutdownRequest) (string, 
 
 // leaving reports whether the member has been asked to end.
 func (t *Team) leaving(name string) (asked bool) {
-	t.desk.View(func(s *team.State) {
+	t.replica.View(func(s *team.State) {
 		m, _ := s.Member(name)
 		asked = m.Status.Running() && m.Shutdown.Request != "" && t.leads()
 	})
@@ -246,7 +246,7 @@ func (t *Team) Permissions(ctx context.Context) (open []Permission, err error) {
 // stands for here.
 func (t *Team) AnswerPermission(ctx context.Context, request string, allow bool, reason string) error {
 	by := t.me
-	t.desk.View(func(s *team.State) {
+	t.replica.View(func(s *team.State) {
 		for _, p := range s.Permissions() {
 			if p.Request == request && p.Member == t.lead && by.name == t.lead && t.who.IsUser() {
 				by = t.user()
@@ -313,7 +313,7 @@ func (t *Team) RollBackTask(ctx context.Context, id, reason string) (Undone, err
 	if t.room.folder == "" {
 		return Undone{}, refuse(NotReady, "a team in memory has no folder that a rollback could work in")
 	}
-	u, err := consolidate.RollBackTask(ctx, consolidate.Options{Desk: t.desk, Dir: t.room.folder, Actor: team.User, Log: t.opts.Log}, id, reason)
+	u, err := consolidate.RollBackTask(ctx, consolidate.Options{Replica: t.replica, Dir: t.room.folder, Actor: team.User, Log: t.opts.Log}, id, reason)
 	return Undone{Files: u.Files, Branch: u.Branch, Commit: u.Commit}, public(err)
 }
 

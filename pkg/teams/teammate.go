@@ -147,7 +147,7 @@ func (m *Teammate) expire(ctx context.Context, request string) error {
 
 // answered waits for the answer in the history after seq after.
 func (m *Teammate) answered(ctx context.Context, request string, after int64) (Answer, error) {
-	for r, err := range m.team.desk.Watch(ctx, after) {
+	for r, err := range m.team.replica.Watch(ctx, after) {
 		if err != nil {
 			return Answer{}, public(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 
-	"cadre/internal/checkpoint"
+	"cadre/internal/git/checkpoint"
 	"cadre/internal/team"
 	"cadre/internal/transfer"
 )
@@ -114,9 +114,9 @@ func moved(err error) error {
 // counts makes sure, before sessions of a team run, that this copy of it is the one that counts: the machine has not let go of it, and the repository has no other
 // history.
 func (e *engine) counts(ctx context.Context) error {
-	t := e.desk.Team()
+	t := e.replica.Team()
 	if err := t.CheckHere(); err != nil || e.room.folder == "" || t.Status == team.TeamComplete || t.Status == team.TeamAborted {
 		return err
 	}
-	return moved(transfer.Here(ctx, e.desk, e.room.folder, false))
+	return moved(transfer.Here(ctx, e.replica, e.room.folder, false))
 }

@@ -92,7 +92,7 @@ func (a Agent) Program(path string) Agent {
 }
 
 // Start starts a session.
-func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.Session, error) {
+func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
 	if len(a.facts.command) == 0 {
 		return nil, &agent.Problem{Kind: agent.ProblemMissing, Text: "acp: without a command names no agent"}
 	}

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"cadre/internal/agent"
-	"cadre/internal/pattern"
-	"cadre/internal/readonly"
-	"cadre/internal/regularfile"
+	"cadre/internal/agent/readonly"
+	"cadre/internal/sys/lazyregexp"
+	"cadre/internal/sys/regularfile"
 )
 
 // openCodeRuled reports whether a configuration of opencode's may deny something or want it asked about. Our modes come after it, so opencode asks about both.
@@ -41,7 +41,7 @@ func openCodeRuled(env []string, dir string) bool {
 }
 
 // assignment is where a file of variables may set one.
-var assignment = pattern.Lazy(`([A-Za-z_][A-Za-z0-9_]*)\s*[=:]`)
+var assignment = lazyregexp.New(`([A-Za-z_][A-Za-z0-9_]*)\s*[=:]`)
 
 // geminiRuled reports whether a policy of the machine's, the user's or the project's wants something asked
 // about. What they deny the program refuses by itself. A file of variables that the program reads counts

@@ -16,7 +16,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"cadre/internal/agent"
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 )
 
 // startTimeout bounds the time until the session is there; an agent that has to be waited for before it may resume has up to a minute for that.

@@ -12,7 +12,7 @@ import (
 	"cadre/internal/agent"
 	"cadre/internal/agent/acp"
 	"cadre/internal/agent/agenttest"
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 )
 
 // A program that ends at its start is told of in its own words, however it comes about that nothing can be asked of it.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"cadre/internal/agent"
-	"cadre/internal/letter"
-	"cadre/internal/proc"
+	"cadre/internal/agent/envelope"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -46,7 +46,7 @@ func NewBench(t testing.TB, a agent.Agent, w World) *Bench {
 	b.Spec = agent.Spec{TeamID: "demo-1", Team: "demo", Member: "ann", Incarnation: 1, Lead: "lead", Instructions: "You are ann, a teammate.", Dir: w.Dir,
 		Scratch: filepath.Join(w.Home, "scratch"), Env: w.Env, Access: agent.Access{Mode: "default", Writes: true}, Tools: b.Tools,
 		Gate:    func(string, string) error { return nil },
-		Carries: func(text string) []int64 { return letter.Carries("demo-1", "ann", text) }, Procs: procs}
+		Carries: func(text string) []int64 { return envelope.Carries("demo-1", "ann", text) }, Procs: procs}
 	ClearEnvironment(t)
 	return b
 }
@@ -132,7 +132,7 @@ func Mail(id string, seq int64, bodies ...string) agent.Prompt {
 	for i, body := range bodies {
 		mail = append(mail, team.Message{Seq: seq + int64(i), From: "bob", To: "ann", Type: team.TypeMessage, Priority: "normal", Body: body})
 	}
-	return agent.Prompt{ID: id, Text: letter.Batch("demo-1", "ann", mail), Mail: mail}
+	return agent.Prompt{ID: id, Text: envelope.Batch("demo-1", "ann", mail), Mail: mail}
 }
 
 // Next waits for the next update of a kind; those before it are passed over.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 )
 
 //go:embed agents.json

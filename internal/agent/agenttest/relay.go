@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"cadre/internal/agent"
-	"cadre/internal/mcpserver"
+	"cadre/internal/agent/mcpserver"
 )
 
 // relayVariable names the socket that the test binary connects its standard input and output with, when it is run as the server of a session's tools.

@@ -50,7 +50,7 @@ var replaced = []string{"SendMessage", "ListAgents", "TaskCreate", "TaskUpdate",
 
 // Start starts a session. Where the program does not find the history of the one that is to be resumed, it is a new one: before 2.1.329 it looked for
 // that in the directory alone in which it was begun, which may have moved since.
-func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.Session, error) {
+func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
 	if spec.Program == "" {
 		spec.Program = a.program()
 	}

@@ -12,7 +12,7 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/agenttest"
-	"cadre/internal/readonly"
+	"cadre/internal/agent/readonly"
 )
 
 // A shell keeps the folder that it changed to, so a call says where it runs.

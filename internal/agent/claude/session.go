@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"cadre/internal/agent"
-	"cadre/internal/mcpserver"
-	"cadre/internal/proc"
+	"cadre/internal/agent/mcpserver"
+	"cadre/internal/sys/proc"
 )
 
 // session is one running program. One goroutine, read, takes its lines and is the only one that says updates.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"cadre/internal/agent"
-	"cadre/internal/regularfile"
+	"cadre/internal/sys/regularfile"
 )
 
 // transcript is the file with the history of the session that is to be resumed; "" where there is none, or nothing was said in it yet.

@@ -37,9 +37,9 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/claude"
-	"cadre/internal/claudefs"
-	"cadre/internal/claudefs/native"
-	"cadre/internal/proc"
+	"cadre/internal/claude/projection"
+	"cadre/internal/claude/teamfiles"
+	"cadre/internal/sys/proc"
 )
 
 // Agent starts sessions. The zero Agent is ready for use.
@@ -58,7 +58,7 @@ const (
 )
 
 // Start starts a session.
-func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.Session, error) {
+func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
 	if spec.Program == "" {
 		spec.Program = a.program()
 	}
@@ -70,7 +70,7 @@ func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.
 	env := environment(spec)
 	h, started := &history{claude: folder(env), session: newUUID()}, agent.Started{}
 	if isID(spec.Resume) {
-		if left, err := native.Open(h.claude, teamOf(spec.Resume)); err == nil { // of a host that died
+		if left, err := teamfiles.Open(h.claude, teamOf(spec.Resume)); err == nil { // of a host that died
 			left.Remove()
 		}
 		past := &history{claude: h.claude, session: spec.Resume}
@@ -85,9 +85,9 @@ func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.
 	}
 	name, prompt, mode := teamOf(h.session), "", spec.Access.Mode
 	joined := time.Now().UnixMilli()
-	t, err := native.Found(h.claude, claudefs.Config{Name: name, Description: "a session of " + spec.Member + " in team " + spec.Team + " of cadre", CreatedAt: joined,
-		LeadAgentID: native.Lead + "@" + name, LeadSessionID: newUUID(), Members: []native.Member{
-			{AgentID: native.Lead + "@" + name, Name: native.Lead, AgentType: native.Lead, JoinedAt: joined, TmuxPaneID: "leader", Cwd: spec.Dir, Subscriptions: []string{}, BackendType: "in-process"},
+	t, err := teamfiles.Found(h.claude, projection.Config{Name: name, Description: "a session of " + spec.Member + " in team " + spec.Team + " of cadre", CreatedAt: joined,
+		LeadAgentID: teamfiles.Lead + "@" + name, LeadSessionID: newUUID(), Members: []teamfiles.Member{
+			{AgentID: teamfiles.Lead + "@" + name, Name: teamfiles.Lead, AgentType: teamfiles.Lead, JoinedAt: joined, TmuxPaneID: "leader", Cwd: spec.Dir, Subscriptions: []string{}, BackendType: "in-process"},
 			{AgentID: spec.Member + "@" + name, Name: spec.Member, AgentType: "general-purpose", Model: &spec.Model, Prompt: &prompt, Color: color, JoinedAt: joined, TmuxPaneID: "%0", Cwd: spec.Dir,
 				Subscriptions: []string{}, BackendType: "tmux", Mode: mode}}})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"cadre/internal/agent"
-	"cadre/internal/regularfile"
+	"cadre/internal/sys/regularfile"
 	"cadre/internal/team"
 )
 

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"cadre/internal/agent"
-	"cadre/internal/claudefs/native"
-	"cadre/internal/proc"
+	"cadre/internal/claude/teamfiles"
+	"cadre/internal/sys/proc"
 )
 
 // session is one program in its terminal. One goroutine, run, follows it and is the only one that says updates.
 type session struct {
 	spec    agent.Spec
-	team    *native.Team
+	team    *teamfiles.Team
 	tmux    []string // begins every command of tmux
 	env     []string
 	child   *proc.Child // the server of tmux, which ends with the program
@@ -40,7 +40,7 @@ type session struct {
 	tools   map[string]bool // that run; the reader's alone
 }
 
-func newSession(spec agent.Spec, t *native.Team, started agent.Started, h *history, b *between) *session {
+func newSession(spec agent.Spec, t *teamfiles.Team, started agent.Started, h *history, b *between) *session {
 	s := &session{spec: spec, team: t, started: started, updates: make(chan agent.Update, 64), history: h, wake: make(chan struct{}, 1), between: b,
 		aside: map[string]bool{}, tools: map[string]bool{}}
 	s.over, s.stop = context.WithCancel(context.Background())
@@ -77,7 +77,7 @@ func (s *session) Give(ctx context.Context, p agent.Prompt) error {
 
 // post puts a prompt into the inbox, for the next turn.
 func (s *session) post(ctx context.Context, p agent.Prompt) error {
-	return s.team.Send(ctx, s.spec.Member, native.Entry{From: native.Lead, Text: p.Text})
+	return s.team.Send(ctx, s.spec.Member, teamfiles.Entry{From: teamfiles.Lead, Text: p.Text})
 }
 
 // look has the reader look at the transcript.
@@ -114,8 +114,8 @@ func (s *session) waits() bool {
 // SetAccess changes nothing: since 2.1.329 the program takes no mode from its lead, and a person changes it at its terminal.
 func (s *session) SetAccess(context.Context, agent.Access) error { return errors.ErrUnsupported }
 
-func (s *session) tell(ctx context.Context, m native.Structured) error {
-	return s.team.Send(ctx, s.spec.Member, native.Entry{From: native.Lead, Text: native.Text(m)})
+func (s *session) tell(ctx context.Context, m teamfiles.Structured) error {
+	return s.team.Send(ctx, s.spec.Member, teamfiles.Entry{From: teamfiles.Lead, Text: teamfiles.Text(m)})
 }
 
 // Interrupt is the key that a person would press.
@@ -140,7 +140,7 @@ const flushes = 20
 func (s *session) run() {
 	defer close(s.updates)
 	following, stop := context.WithCancel(context.Background())
-	changes := make(chan native.Change)
+	changes := make(chan teamfiles.Change)
 	var aside sync.WaitGroup
 	aside.Go(func() {
 		for _, c := range s.team.Follow(following) {
@@ -165,7 +165,7 @@ func (s *session) run() {
 		}
 		select {
 		case c := <-changes:
-			if sent, ok := c.(*native.Sent); ok && sent.To == native.Lead && !sent.Entry.Read {
+			if sent, ok := c.(*teamfiles.Sent); ok && sent.To == teamfiles.Lead && !sent.Entry.Read {
 				s.heard(sent.Entry)
 			}
 			continue
@@ -284,25 +284,25 @@ func (s *session) repost(which func(agent.Prompt) bool) {
 }
 
 // heard takes what the program wrote to its lead.
-func (s *session) heard(e native.Entry) {
+func (s *session) heard(e teamfiles.Entry) {
 	s.read()
-	switch m := native.Parse(e.Text).(type) {
-	case *native.Idle:
+	switch m := teamfiles.Parse(e.Text).(type) {
+	case *teamfiles.Idle:
 		s.idle(m)
-	case *native.PermissionRequest:
+	case *teamfiles.PermissionRequest:
 		s.begin()
 		s.say(agent.PermissionAsked{Tool: m.Tool, Input: string(m.Input), Answer: s.permit(m)})
-	case *native.PlanRequest:
+	case *teamfiles.PlanRequest:
 		s.begin()
 		s.say(agent.PlanProposed{Plan: m.Plan, Answer: s.decide(m)})
 	}
 	ctx, cancel := context.WithTimeout(s.over, fileTime)
 	defer cancel()
-	s.team.Settle(ctx, native.Lead, e.Key()) // what cannot be settled is seen once all the same
+	s.team.Settle(ctx, teamfiles.Lead, e.Key()) // what cannot be settled is seen once all the same
 }
 
 // idle ends the turn. What the program took and its transcript does not show by now it has in another form.
-func (s *session) idle(m *native.Idle) {
+func (s *session) idle(m *teamfiles.Idle) {
 	s.mu.Lock()
 	told := s.told
 	s.mu.Unlock()
@@ -330,7 +330,7 @@ func (s *session) idle(m *native.Idle) {
 }
 
 // lags reports whether the transcript may lack something of a turn that has ended: its last words, or what was taken between its tools.
-func (s *session) lags(m *native.Idle) bool {
+func (s *session) lags(m *teamfiles.Idle) bool {
 	if m.Result != "" {
 		return strings.TrimSpace(s.history.last) != strings.TrimSpace(m.Result)
 	}
@@ -355,30 +355,30 @@ func (s *session) overtaken() {
 	defer s.mu.Unlock()
 	s.taken = map[string]bool{}
 	for _, p := range s.given {
-		s.taken[p.ID] = !slices.ContainsFunc(inbox, func(e native.Entry) bool { return e.Text == p.Text })
+		s.taken[p.ID] = !slices.ContainsFunc(inbox, func(e teamfiles.Entry) bool { return e.Text == p.Text })
 	}
 }
 
 // answer writes an answer; a program that cannot be answered waits, and whoever stops it ends that.
-func (s *session) answer(m native.Structured) {
+func (s *session) answer(m teamfiles.Structured) {
 	ctx, cancel := context.WithTimeout(s.over, fileTime)
 	defer cancel()
 	s.tell(ctx, m)
 }
 
-func (s *session) permit(m *native.PermissionRequest) func(allow bool, reason string) {
+func (s *session) permit(m *teamfiles.PermissionRequest) func(allow bool, reason string) {
 	return func(allow bool, reason string) {
-		response := &native.PermissionResponse{RequestID: m.RequestID, Subtype: "error", Error: reason}
+		response := &teamfiles.PermissionResponse{RequestID: m.RequestID, Subtype: "error", Error: reason}
 		if allow {
 			response.Subtype, response.Error = "success", ""
-			response.Response = &native.PermissionAnswer{UpdatedInput: json.RawMessage("{}")}
+			response.Response = &teamfiles.PermissionAnswer{UpdatedInput: json.RawMessage("{}")}
 		}
 		go s.answer(response)
 	}
 }
 
-func (s *session) decide(m *native.PlanRequest) func(approved bool, feedback string) {
+func (s *session) decide(m *teamfiles.PlanRequest) func(approved bool, feedback string) {
 	return func(approved bool, feedback string) {
-		go s.answer(&native.PlanResponse{RequestID: m.RequestID, Approved: approved, Feedback: feedback, Timestamp: native.Stamp(time.Now())})
+		go s.answer(&teamfiles.PlanResponse{RequestID: m.RequestID, Approved: approved, Feedback: feedback, Timestamp: teamfiles.Stamp(time.Now())})
 	}
 }

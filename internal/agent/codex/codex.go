@@ -55,7 +55,7 @@ func (a Agent) program() string {
 }
 
 // Start starts a session.
-func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Desk) (agent.Session, error) {
+func (a Agent) Start(ctx context.Context, spec agent.Spec, _ agent.Team) (agent.Session, error) {
 	if spec.Program == "" {
 		spec.Program = a.program()
 	}

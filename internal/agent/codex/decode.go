@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"cadre/internal/agent"
-	"cadre/internal/readonly"
+	"cadre/internal/agent/readonly"
 	"cadre/internal/team"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"cadre/internal/agent"
-	"cadre/internal/regularfile"
+	"cadre/internal/sys/regularfile"
 )
 
 // What a person does who has no Codex, or is not logged in to it.

@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"cadre/internal/agent"
-	"cadre/internal/pattern"
-	"cadre/internal/regularfile"
+	"cadre/internal/sys/lazyregexp"
+	"cadre/internal/sys/regularfile"
 )
 
 // variables is the setting for variables of commands. A name may be written with escapes.
-var variables = pattern.Lazy(`(?i)shell_environment_policy|\\[ux]`)
+var variables = lazyregexp.New(`(?i)shell_environment_policy|\\[ux]`)
 
 // ruled reports whether the user's own rules for commands want any of them asked about: the program does not
 // say which one made it ask. What they forbid it refuses by itself. A project's configuration may set

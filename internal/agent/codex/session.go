@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"cadre/internal/agent"
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"cadre/internal/agent"
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 )
 
 // see takes what the program says by itself. It runs on the connection's reader, one message after the other.

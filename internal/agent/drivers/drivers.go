@@ -32,7 +32,7 @@ import (
 	"cadre/internal/agent/codex"
 	"cadre/internal/agent/headless"
 	"cadre/internal/agent/shell"
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -96,7 +96,7 @@ type helpless struct {
 	name string
 }
 
-func (h helpless) Start(context.Context, agent.Spec, agent.Desk) (agent.Session, error) {
+func (h helpless) Start(context.Context, agent.Spec, agent.Team) (agent.Session, error) {
 	return nil, &agent.Problem{Kind: agent.ProblemMissing, Text: h.name + " reaches its team through the program cadre, which is not installed here"}
 }
 

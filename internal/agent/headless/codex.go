@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"cadre/internal/agent"
-	"cadre/internal/pattern"
+	"cadre/internal/sys/lazyregexp"
 	"cadre/internal/team"
 )
 
@@ -141,7 +141,7 @@ func (c *Codex) spends(sum codexTokens) []agent.Update {
 }
 
 // reconnects are the words with which it tries again by itself, and mostly those for the reason.
-var reconnects = pattern.Lazy(`^Reconnecting\.\.\. \d+/\d+(?: \((?s:(.*))\))?$`)
+var reconnects = lazyregexp.New(`^Reconnecting\.\.\. \d+/\d+(?: \((?s:(.*))\))?$`)
 
 // failed is an error. That of a turn is told again with its end; one before any turn is all that comes.
 func (c *Codex) failed(words string) []agent.Update {

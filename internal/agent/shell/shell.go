@@ -33,7 +33,7 @@ import (
 	"time"
 
 	"cadre/internal/agent"
-	"cadre/internal/proc"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -50,7 +50,7 @@ const defaultTimeout = time.Hour
 func (Agent) TakesTasks() {}
 
 // Start starts a session.
-func (a Agent) Start(_ context.Context, spec agent.Spec, desk agent.Desk) (agent.Session, error) {
+func (a Agent) Start(_ context.Context, spec agent.Spec, its agent.Team) (agent.Session, error) {
 	if info, err := os.Stat(spec.Dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("the directory of team %s cannot be worked in: %s: %w", spec.Team, spec.Dir, errOr(err, errors.New("not a directory")))
 	}
@@ -59,7 +59,7 @@ func (a Agent) Start(_ context.Context, spec agent.Spec, desk agent.Desk) (agent
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	hurry, hurryUp := context.WithCancel(context.Background())
-	s := &session{agent: a, spec: spec, desk: desk, cancel: cancel, hurry: hurry, hurryUp: hurryUp, tried: map[string]int64{}, updates: make(chan agent.Update, 16), given: make(chan string, 16), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &session{agent: a, spec: spec, team: its, cancel: cancel, hurry: hurry, hurryUp: hurryUp, tried: map[string]int64{}, updates: make(chan agent.Update, 16), given: make(chan string, 16), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go s.work(ctx)
 	return s, nil
 }
@@ -74,7 +74,7 @@ func errOr(err, other error) error {
 type session struct {
 	agent   Agent
 	spec    agent.Spec
-	desk    agent.Desk
+	team    agent.Team
 	cancel  context.CancelFunc
 	hurry   context.Context // ends when a command that is to end has been asked long enough
 	hurryUp context.CancelFunc
@@ -214,7 +214,7 @@ func (s *session) agreeToShutdown(ctx context.Context) (bool, error) {
 	if request == "" {
 		return false, nil
 	}
-	_, err := s.desk.Do(ctx, &team.AnswerShutdown{Request: request, Approved: true})
+	_, err := s.team.Do(ctx, &team.AnswerShutdown{Request: request, Approved: true})
 	s.mu.Lock()
 	s.shutdown = ""
 	s.mu.Unlock()
@@ -228,14 +228,14 @@ func (s *session) agreeToShutdown(ctx context.Context) (bool, error) {
 // tried here, comes first: somebody else claimed it for the member, or the answer to a claim was lost.
 func (s *session) claim(ctx context.Context) (*team.Task, error) {
 	var held []team.Task
-	s.desk.View(func(st *team.State) { held = st.Held(s.spec.Member) })
+	s.team.View(func(st *team.State) { held = st.Held(s.spec.Member) })
 	for i := range held {
 		if t := &held[i]; s.tried[t.ID] != t.Fence {
 			s.tried[t.ID] = t.Fence
 			return t, nil
 		}
 	}
-	r, err := s.desk.Do(ctx, &team.ClaimTask{})
+	r, err := s.team.Do(ctx, &team.ClaimTask{})
 	switch team.CodeOf(err) {
 	case team.Nothing, team.NotReady, team.Exhausted, team.Finished:
 		return nil, nil
@@ -246,7 +246,7 @@ func (s *session) claim(ctx context.Context) (*team.Task, error) {
 	for _, e := range r.Events {
 		if claimed, ok := e.(*team.TaskClaimed); ok {
 			var task team.Task
-			s.desk.View(func(st *team.State) { task, _ = st.Task(claimed.Task) })
+			s.team.View(func(st *team.State) { task, _ = st.Task(claimed.Task) })
 			task.Fence = claimed.Fence
 			s.tried[task.ID] = task.Fence
 			return &task, nil
@@ -269,7 +269,7 @@ func (s *session) attempt(ctx context.Context, task team.Task) error {
 			return s.settle(ctx, task, &team.FailTask{Task: task.ID, Fence: task.Fence, Reason: failure, Result: output},
 				fmt.Sprintf("Task %s (%s) failed after %s: %s", task.ID, task.Subject, took, failure))
 		}
-		_, err = s.desk.Do(ctx, &team.CompleteTask{Task: task.ID, Fence: task.Fence, Result: output})
+		_, err = s.team.Do(ctx, &team.CompleteTask{Task: task.ID, Fence: task.Fence, Result: output})
 		switch code := team.CodeOf(err); {
 		case err == nil:
 			return s.report(ctx, fmt.Sprintf("Task %s (%s) is done after %s.", task.ID, task.Subject, took))
@@ -293,7 +293,7 @@ func final(err error) bool {
 }
 
 func (s *session) settle(ctx context.Context, task team.Task, body team.Body, report string) error {
-	if _, err := s.desk.Do(ctx, body); err != nil {
+	if _, err := s.team.Do(ctx, body); err != nil {
 		return s.lost(ctx, task, err)
 	}
 	if report == "" {
@@ -314,14 +314,14 @@ func (s *session) lost(ctx context.Context, task team.Task, err error) error {
 // report tells a lead that is a person, or a program of theirs. An agent is told by the team itself.
 func (s *session) report(ctx context.Context, text string) error {
 	hosted := false
-	s.desk.View(func(st *team.State) {
+	s.team.View(func(st *team.State) {
 		lead, _ := st.Member(s.spec.Lead)
 		hosted = lead.Agent != team.External
 	})
 	if hosted {
 		return nil
 	}
-	_, err := s.desk.Do(ctx, &team.SendMessage{To: s.spec.Lead, Intent: "info", Body: text})
+	_, err := s.team.Do(ctx, &team.SendMessage{To: s.spec.Lead, Intent: "info", Body: text})
 	if team.CodeOf(err) != "" {
 		return nil
 	}
@@ -415,7 +415,7 @@ func oneLine(s string) string {
 // results lays out what the tasks before this one found.
 func (s *session) results(task team.Task) (string, error) {
 	files := map[string]string{}
-	s.desk.View(func(st *team.State) {
+	s.team.View(func(st *team.State) {
 		for _, id := range task.BlockedBy {
 			if before, ok := st.Task(id); ok && before.Status == team.Completed {
 				files[fileName(before)] = before.Result

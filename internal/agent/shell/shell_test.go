@@ -14,9 +14,9 @@ import (
 
 	"cadre/internal/agent"
 	"cadre/internal/agent/shell"
-	"cadre/internal/desk"
 	"cadre/internal/journal/memjournal"
-	"cadre/internal/proc"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
 	"cadre/internal/team"
 )
 
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // bench is a team in memory with the shell teammate ann, and what her session needs. She has no host: the test does its part.
 type bench struct {
 	t *testing.T
-	*desk.Desk
+	*replica.Replica
 	spec    agent.Spec
 	session agent.Session
 	updates chan agent.Update
@@ -39,7 +39,7 @@ func newBench(t *testing.T, tasks ...team.CreateTask) *bench {
 	b.ctx, cancel = context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
 	var err error
-	if b.Desk, err = desk.Open(b.ctx, memjournal.New("demo").Open(), desk.Options{}); err != nil {
+	if b.Replica, err = replica.Open(b.ctx, memjournal.New("demo").Open(), replica.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
@@ -66,18 +66,18 @@ func newBench(t *testing.T, tasks ...team.CreateTask) *bench {
 
 func (b *bench) do(actor string, body team.Body) *team.Record {
 	b.t.Helper()
-	r, err := b.Desk.Do(b.ctx, team.Command{Actor: actor, Body: body})
+	r, err := b.Replica.Do(b.ctx, team.Command{Actor: actor, Body: body})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return r.Record
 }
 
-// asAnn is the desk that a session is given.
+// asAnn is the replica that a session is given.
 type asAnn struct{ *bench }
 
 func (d asAnn) Do(ctx context.Context, body team.Body) (*team.Record, error) {
-	r, err := d.Desk.Do(ctx, team.Command{Actor: "ann", Body: body})
+	r, err := d.Replica.Do(ctx, team.Command{Actor: "ann", Body: body})
 	return r.Record, err
 }
 
@@ -306,7 +306,7 @@ func TestShutdown(t *testing.T) {
 	b := newBench(t, team.CreateTask{Run: "until test -e go; do sleep 0.01; done"}, team.CreateTask{Run: "true"})
 	b.start(shell.Agent{})
 	until[agent.ToolStarted](b)
-	b.do("lead", &team.RequestShutdown{Member: "ann", Deadline: desk.Now() + 60_000})
+	b.do("lead", &team.RequestShutdown{Member: "ann", Deadline: replica.Now() + 60_000})
 	var mail []team.Message
 	b.View(func(s *team.State) { mail = s.Inbox("ann") })
 	if err := b.session.Give(b.ctx, agent.Prompt{ID: "mail", Mail: mail}); err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cadre/internal/regularfile"
+	"cadre/internal/sys/regularfile"
 )
 
 // Disk is what a journal asks of a file system, and no more. The operating system's is used by everybody but tests, which have one

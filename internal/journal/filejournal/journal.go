@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"cadre/internal/journal"
-	"cadre/internal/regularfile"
+	"cadre/internal/sys/regularfile"
 )
 
 // Options of a handle. The zero value is right for every use but tests.

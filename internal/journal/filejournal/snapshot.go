@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"cadre/internal/journal"
-	"cadre/internal/regularfile"
+	"cadre/internal/sys/regularfile"
 )
 
 // savedSnapshot is what a handle knows of the newest snapshot: where in the history it stands.

@@ -1,0 +1,80 @@
+package prompts
+
+import (
+	"fmt"
+	"strings"
+
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+// Merge asks the lead to merge the branch of a member, and says how.
+type Merge struct {
+	Team           string  // its name
+	Repo           string  // directory that the team works in
+	Dir            string  // of the worktree to do it in: the member's own
+	There          bool    // that worktree exists
+	Member, Branch string  // whose work it is
+	With           []Other // what the branch conflicts with
+	Trouble        string  // why it was not merged, where that is no conflict
+}
+
+// Other is what a branch conflicts with.
+type Other struct {
+	Name  string // in words: "the branch X"
+	Ref   string // what git knows it by
+	Files []string
+}
+
+func (o Other) how() string {
+	if len(o.Files) > 0 {
+		return "conflicts with " + o.Name
+	}
+	return "does not have what is on " + o.Name
+}
+
+// fileList names files, which agents have named, on one line.
+func fileList(before string, files []string) string {
+	if len(files) == 0 {
+		return ""
+	}
+	return before + list(files)
+}
+
+// resolve is the line of the recipe in whose place the conflicts are resolved.
+const resolve = "# resolve the conflicts in these files: "
+
+// String is the description of the task. The lines that are indented are commands for a shell, to be run in one directory after the
+// other; none of them touches what is checked out in Repo.
+func (m Merge) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The work of %s is on the branch %s", m.Member, m.Branch)
+	if len(m.With) == 0 {
+		fmt.Fprintf(&b, ". %s\n", text(m.Trouble))
+		fmt.Fprintf(&b, "\nLook at it: git -C %s log -p %s\n", sanitize.Quote(m.Repo), sanitize.Quote("HEAD.."+m.Branch))
+		fmt.Fprintf(&b, "To have it merged when the team is consolidated, complete this task: %s\nTo leave it out, delete this task: %s", m.command("done"), m.command("rm"))
+		return b.String()
+	}
+	for i, o := range m.With {
+		fmt.Fprintf(&b, "%s%s%s", []string{", which ", " and "}[min(i, 1)], o.how(), fileList(" in ", o.Files))
+	}
+	fmt.Fprintf(&b, ".\n\nMerge them in a worktree of that branch, and leave what is checked out in %s as it is:\n\n", m.Repo)
+	if !m.There {
+		fmt.Fprintf(&b, "    git -C %s worktree add %s %s\n", sanitize.Quote(m.Repo), sanitize.Quote(m.Dir), sanitize.Quote(m.Branch))
+	}
+	fmt.Fprintf(&b, "    cd %s\n", sanitize.Quote(m.Dir))
+	for _, o := range m.With {
+		fmt.Fprintf(&b, "    git merge --no-edit %s\n", sanitize.Quote(o.Ref))
+		if len(o.Files) > 0 {
+			fmt.Fprintf(&b, "    %s\n    git add --all && git commit --no-edit\n", fileList(resolve, o.Files))
+		}
+	}
+	fmt.Fprintf(&b, "    %s\n", m.command("done"))
+	fmt.Fprintf(&b, "\nThe last command completes this task, and what waits for it continues: the branch is merged when the team is consolidated. To leave the branch out, delete this task: %s", m.command("rm"))
+	return b.String()
+}
+
+// command is what ends the task that asks.
+func (m Merge) command(verb string) string {
+	return fmt.Sprintf("cadre task %s %s %s", verb, sanitize.Quote(m.Team), team.ThisTask)
+}

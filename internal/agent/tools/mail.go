@@ -1,0 +1,155 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cadre/internal/agent/envelope"
+	"cadre/internal/team"
+)
+
+const noMessages = "No new messages."
+
+func (c *call) sendMessage(in *sendMessage) (string, error) {
+	to := c.name(in.To.value())
+	if to == "*" || strings.EqualFold(to, "all") {
+		return "", mistake("Nothing was sent: to everybody else on the team it is Broadcast.")
+	}
+	body := &team.SendMessage{To: to, Intent: in.Intent.s, Priority: urgency(in.Urgent), Body: worded(in.Summary, in.Message)}
+	if m, ok := c.waiting(func(m team.Message) bool {
+		return m.Type == team.TypeMessage && m.To == to && alike(m, body.Intent, body.Priority, body.Body)
+	}); ok {
+		return fmt.Sprintf("Message #%d to %s says the same and waits for delivery; it was not sent again.", m.Seq, m.To), nil
+	}
+	r, err := c.do(body)
+	if err != nil {
+		return "", err
+	}
+	e, _ := found[*team.MessageSent](r)
+	return fmt.Sprintf("Message #%d sent to %s.%s", e.Message.Seq, to, c.waitsForLead(e.Message.Seq)), nil
+}
+
+func (c *call) broadcast(in *broadcast) (string, error) {
+	body := &team.Broadcast{Intent: in.Intent.s, Priority: urgency(in.Urgent), Body: worded(in.Summary, in.Message)}
+	if m, ok := c.waiting(func(m team.Message) bool {
+		return m.Type == team.TypeBroadcast && alike(m, body.Intent, body.Priority, body.Body)
+	}); ok {
+		return fmt.Sprintf("Message #%d to everybody says the same and waits for delivery; it was not sent again.", m.Seq), nil
+	}
+	r, err := c.do(body)
+	if err != nil {
+		return "", err
+	}
+	e, _ := found[*team.MessageSent](r)
+	return fmt.Sprintf("Message #%d sent to %s.%s", e.Message.Seq, strings.Join(e.Message.Recipients, ", "), c.waitsForLead(e.Message.Seq)), nil
+}
+
+// waitsForLead says that a message waits until somebody leads; "" for one that does not.
+func (c *call) waitsForLead(seq int64) (words string) {
+	c.view(func(s *team.State) {
+		if s.Holds(seq) {
+			words = " It is held until somebody leads the team again."
+		}
+	})
+	return words
+}
+
+func (c *call) resendMessages(in *resend) (string, error) {
+	body := &team.ResendMessages{Member: c.name(in.Name.value())}
+	for _, id := range in.IDs.all {
+		seq, err := strconv.ParseInt(id, 10, 64)
+		if err != nil {
+			return "", mistake("Nothing was sent: %s is no number of a message.", quoted(id))
+		}
+		body.Seqs = append(body.Seqs, seq)
+	}
+	r, err := c.do(body)
+	if err != nil {
+		return "", err
+	}
+	e, _ := found[*team.MessagesResent](r)
+	return fmt.Sprintf("Sent to %s again: %s. You are told if it is not given them for long.", e.Member, messages(e.Seqs)), nil
+}
+
+// messages are their numbers as our tools show them: message #1, #2.
+func messages(seqs []int64) string {
+	var ids []string
+	for _, seq := range seqs {
+		ids = append(ids, strconv.FormatInt(seq, 10))
+	}
+	return "message " + numbered(ids)
+}
+
+func urgency(urgent flag) string {
+	if urgent.on {
+		return "urgent"
+	}
+	return "normal"
+}
+
+// worded is the message with its summary as the first line, unless it begins so by itself.
+func worded(summary text, message message) string {
+	head, body := strings.TrimSpace(summary.value()), message.value()
+	if head == "" || strings.TrimSpace(body) == "" || strings.HasPrefix(strings.TrimSpace(body), head) {
+		return body
+	}
+	return head + "\n" + body
+}
+
+// waiting returns a message of the caller that somebody was not given yet.
+func (c *call) waiting(is func(team.Message) bool) (waits team.Message, ok bool) {
+	c.view(func(s *team.State) {
+		for _, name := range s.Recipients() {
+			for _, m := range s.Inbox(name) {
+				if m.From == c.me && is(m) {
+					waits, ok = m, true
+				}
+			}
+		}
+	})
+	return waits, ok
+}
+
+func alike(m team.Message, intent, priority, body string) bool {
+	return m.Intent == intent && m.Priority == priority && m.Body == body
+}
+
+// readMessages is answered by the mail behind every result, where there is some; else it takes the messages itself.
+func (c *call) readMessages(*nothing) (string, error) {
+	if c.o.Mail != nil {
+		return "Your new messages:", nil // Call corrects that where there are none
+	}
+	for {
+		var mail []team.Message
+		var seqs []int64
+		var id string
+		c.view(func(s *team.State) { id, mail = s.Team().ID, s.Inbox(c.me) })
+		for _, m := range mail {
+			seqs = append(seqs, m.Seq)
+		}
+		if len(mail) == 0 {
+			return noMessages, nil
+		}
+		r, err := c.do(&team.ReceiveMessages{Seqs: seqs})
+		if team.CodeOf(err) == team.Conflict && c.gone(seqs) { // somebody else gave them to the member meanwhile
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		e, _ := found[*team.MessagesDelivered](r)
+		mail = slices.DeleteFunc(mail, func(m team.Message) bool { return e == nil || !slices.Contains(e.Seqs, m.Seq) })
+		return envelope.Batch(id, c.me, mail), nil
+	}
+}
+
+// gone reports whether one of the messages waits no more.
+func (c *call) gone(seqs []int64) (gone bool) {
+	c.view(func(s *team.State) {
+		m, _ := s.Member(c.me)
+		gone = slices.ContainsFunc(seqs, func(seq int64) bool { return !slices.Contains(m.Inbox, seq) })
+	})
+	return gone
+}

@@ -1,0 +1,165 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"cadre/internal/sys/lazyregexp"
+	"cadre/internal/team"
+)
+
+func mistake(format string, args ...any) error { return &blunder{fmt.Sprintf(format, args...)} }
+
+// explain is what the agent reads of an error: what is wrong, and what to do next.
+func (c *call) explain(err error) string {
+	if isBlunder(err) {
+		return err.Error()
+	}
+	if p, ok := errors.AsType[*partial](err); ok {
+		return p.done + " The rest was not done.\n" + c.explain(p.err)
+	}
+	code := team.CodeOf(err)
+	switch {
+	case code == team.Rejected:
+		return c.rejected(err)
+	case code == "" && errors.Is(err, context.Canceled):
+		return "The call was cancelled. Look with TaskList or TeamStatus whether it was done."
+	case code == "":
+		return "The team could not be reached: " + line(err.Error(), mostOfAnError) + "\nThe call may have been done all the same: look with TaskList or TeamStatus before you make it again."
+	}
+	text := "Not done: " + stop(c.plain(err))
+	switch {
+	case c.finished():
+		return text + " Stop working and end your turn."
+	case code == team.Exhausted:
+		return text + " Stop working and end your turn; only the user gives the team a new budget."
+	case namesTool(text):
+		return text
+	}
+	if hint := next[c.tool][code]; hint != "" {
+		return text + " " + hint
+	}
+	return text
+}
+
+// next is what to do after a refusal that does not say so itself.
+var next = map[string]map[team.Code]string{
+	"TaskClaim": {team.Conflict: another, team.NotReady: "Take another one meanwhile: TaskClaim with next: true.", team.Denied: another},
+	"TaskUpdate": {team.Conflict: "Stop working on it; TaskClaim with next: true takes another one.", team.NotFound: "TaskList shows the tasks.",
+		team.NotReady: "TaskGet shows how it stands.", team.Denied: "You claim tasks for yourself alone; TaskList shows which ones you can."},
+	"TaskCreate":          {team.NotFound: "TaskList shows the tasks."},
+	"SubmitPlan":          {team.NotReady: "End your turn; the answer comes as a message."},
+	"RespondToShutdown":   {team.Conflict: "Go on with your work; ReadMessages shows what is new."},
+	"RespondToPlan":       {team.NotFound: pending, team.Conflict: pending},
+	"RespondToPermission": {team.NotFound: pending, team.Conflict: pending},
+	"ShutdownTeammate":    {team.Conflict: "TeamStatus shows how it stands.", team.NotFound: "TeamStatus shows who is on the team."},
+	"ResendMessages":      {team.Conflict: "TeamStatus shows what was not delivered for long.", team.Nothing: "TeamStatus shows what was not delivered for long.", team.NotFound: "TeamStatus shows who is on the team."},
+	spawnTeammate:         {team.Taken: "Take that name, or send the member a message."},
+}
+
+const (
+	another = "Take another one: TaskClaim with next: true."
+	pending = "TeamStatus shows the requests that wait."
+)
+
+// finished reports whether there is nothing left to do for the caller, whatever it calls.
+func (c *call) finished() (over bool) {
+	c.view(func(s *team.State) {
+		m, ok := s.Member(c.me)
+		t := s.Team()
+		over = !s.Exists() || t.Status == team.TeamComplete || t.Status == team.TeamAborted || ok && !m.Status.Running()
+	})
+	return over
+}
+
+// rejected is the feedback of a hook, which is for the agent as it is.
+func (c *call) rejected(err error) string {
+	text := "Not done: a quality gate of the project said no. Its feedback:\n" + block(err.Error()) + "\n"
+	r, ok := errors.AsType[interface {
+		error
+		Final() bool
+	}](err)
+	switch {
+	case ok && r.Final() && c.leads:
+		return text + "It has said so many times in a row: tell the user instead of trying again."
+	case ok && r.Final():
+		return text + "It has said so many times in a row, and " + c.lead() + " was told: do not try again before you have an answer."
+	case c.tool == "TaskCreate":
+		return text + "Change the task accordingly and create it again."
+	}
+	return text + "Fix that and complete the task again."
+}
+
+// commands are the places where an error of the team names its command line, and what an agent has for that.
+var commands = []struct{ line, tool string }{
+	{`cadre create NAME`, `ask the user`},
+	{`cadre task list \S+`, `TaskList`},
+	{`cadre task claim \S+ --next`, `TaskClaim with next: true`},
+	{`cadre task claim \S+ (\S+) --as \S+`, `TaskClaim with taskId "$1"`},
+	{`end one that is not needed first: cadre shutdown \S+ NAME`, `end one that is not needed first, with ShutdownTeammate`},
+	{`\(cadre shutdown \S+ ([\w-]+)\)`, `with ShutdownTeammate`},
+	{`cadre shutdown \S+ ([\w-]+)`, `ShutdownTeammate with name "$1"`},
+	{` Look at it: cadre status [\w-]+; to remove what is kept of it here: cadre cleanup [\w-]+`, ` TeamStatus shows it`},
+	{`cadre cleanup (?:[\w-]+ )?(removes|ends) `, `CleanupTeam $1 `},
+	{`cadre cleanup [\w-]+`, `CleanupTeam`},
+	{`; who does: cadre probe \S+`, `; TeamStatus shows the team`},
+	{` To see what became of it: cadre pull \S+ to take it back, where it runs nowhere else: cadre resume \S+ --take-back`, ` Tell the user`},
+	{`take the lead: cadre resume \S+ --take-over`, `the user can take the lead`},
+	{` When it is there: cadre resume \S+ to complete the team without it: cadre consolidate .*$`, ` Tell the user`},
+	{`to take that back first: cadre consolidate \S+ --roll-back`, `the user can take that back`},
+	{`release it first: cadre task release \S+ \S+`, `have it released first`},
+	{`; say so: cadre consolidate \S+ --with-check-changes`, `; the user can ask for it`},
+	{`To take the lead from it: cadre resume \S+ --take-over`, `The user can take the lead from it`},
+	{`\(cadre resume \S+\)`, `(the user brings one back)`},
+	{`: cadre resume \S+`, `; tell the user`},
+	{`; cadre consolidate \S+ (goes on with it|brings it to its end)`, `; only the user $1`},
+	{`to have it go on: cadre consolidate \S+ --roll-back`, `the user can have it go on`},
+	{`, or have its command run in the merged worktree \(in: merged\)`, ``},
+	{`Commit it yourself, then: cadre consolidate \S+ --no-commit`, `Tell the user`},
+	{`spawn a teammate first: cadre spawn \S+ NAME`, `spawn a teammate first, with SpawnTeammate`},
+	{`--force`, `force: true`},
+	{`ask (\S+) with a message`, `ask $1 with SendMessage`},
+}
+
+var patterns = func() (all []func(string) string) {
+	for _, one := range commands {
+		expression := lazyregexp.New(one.line)
+		all = append(all, func(s string) string { return expression().ReplaceAllString(s, one.tool) })
+	}
+	return all
+}()
+
+// plain is the team's refusal in one line, with tools for commands.
+func (c *call) plain(err error) string {
+	text := line(err.Error(), mostOfAnError)
+	for _, replace := range patterns {
+		text = replace(text)
+	}
+	return text
+}
+
+func namesTool(text string) bool {
+	for i := range table {
+		if strings.Contains(text, table[i].name) {
+			return true
+		}
+	}
+	return false
+}
+
+// stop ends a text of the team, which has no full stop, with one.
+func stop(s string) string {
+	if strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
+}
+
+func sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	return stop(strings.ToUpper(s[:1]) + s[1:])
+}

@@ -1,0 +1,183 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cadre/internal/team"
+)
+
+func (c *call) taskCreate(in *taskCreate) (string, error) {
+	body := &team.CreateTask{Subject: in.Subject.value(), Description: in.Description.value(), ActiveForm: in.ActiveForm.value(), Owner: c.name(in.Owner.value()),
+		Role: in.Role.value(), BlockedBy: in.BlockedBy.all, Priority: in.Priority.s, Metadata: in.Metadata.m}
+	if t, ok := c.same(body); ok {
+		return fmt.Sprintf("You created this task already: %s\nNothing was added. If it is to be there twice, give it another subject.", brief(t)), nil
+	}
+	r, err := c.do(body)
+	if err != nil {
+		return "", err
+	}
+	e, _ := found[*team.TaskCreated](r)
+	t, ok := c.task(e.Task.ID)
+	if !ok {
+		t = e.Task
+	}
+	return fmt.Sprintf("Task #%s created: %s%s%s", t.ID, subject(t.Subject), marks(t), c.awaits(t)), nil
+}
+
+// awaits says that a task waits for somebody who is not on the team, so that a name that was mistyped is noticed.
+func (c *call) awaits(t team.Task) (words string) {
+	c.view(func(s *team.State) {
+		if s.Awaits(t.ID) {
+			words = fmt.Sprintf("\nNobody on the team is named %s: the task waits until you spawn a teammate of that name.", t.Owner)
+		}
+	})
+	return words
+}
+
+// same returns the open task that the caller created with the same words: the call before this one, whose answer got lost.
+func (c *call) same(b *team.CreateTask) (same team.Task, ok bool) {
+	importance := b.Priority
+	if importance == "" {
+		importance = team.DefaultPriority
+	}
+	c.view(func(s *team.State) {
+		for t := range s.Tasks() {
+			if t.CreatedBy == c.me && t.Status != team.Completed && t.Subject == b.Subject && t.Description == b.Description && t.Priority == importance &&
+				t.Role == b.Role && (t.Owner == b.Owner || !t.Assigned && b.Owner == "") && slices.Equal(t.BlockedBy, b.BlockedBy) {
+				same, ok = t, true
+			}
+		}
+	})
+	return same, ok
+}
+
+// mostTasks is how many tasks a list shows.
+const mostTasks = 200
+
+func (c *call) taskList(in *taskList) (string, error) {
+	var lines, free []string
+	left := 0
+	owner := c.name(in.Owner.value())
+	c.view(func(s *team.State) {
+		open := s.Count(team.Pending) + s.Count(team.InProgress)
+		for t := range s.Tasks() {
+			switch {
+			case in.Status.s != "" && string(t.Status) != in.Status.s, owner != "" && t.Owner != owner:
+			case len(lines) == mostTasks || in.Status.s == "" && t.Status == team.Completed && open+s.Count(team.Completed) > mostTasks:
+				left++ // what is done goes first where not all of it fits
+			default:
+				lines = append(lines, brief(t)+outcome(t))
+			}
+		}
+		if s.AllowsTool(c.me, "TaskClaim") == nil {
+			for _, t := range s.Claimable(c.me) {
+				if len(free) < 10 {
+					free = append(free, t.ID)
+				}
+			}
+		}
+	})
+	switch {
+	case len(lines)+left > 0 && left > 0:
+		lines = append(lines, fmt.Sprintf("and %d more; name a status or an owner to see fewer.", left))
+	case len(lines) == 0 && (in.Status.s != "" || owner != ""):
+		lines = append(lines, "No such tasks. TaskList without status and owner shows all.")
+	case len(lines) == 0:
+		lines = append(lines, "No tasks yet.")
+	}
+	if len(free) > 0 {
+		lines = append(lines, "You can claim: "+numbered(free))
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func (c *call) taskGet(in *taskGet) (shown string, err error) {
+	err = mistake("There is no task #%s. TaskList shows the tasks.", line(in.TaskID.s, mostOfASubject))
+	c.view(func(s *team.State) {
+		switch t, ok := s.Task(in.TaskID.s); {
+		case ok && t.Status == team.Deleted:
+			err = mistake("Task #%s was deleted. TaskList shows the tasks.", t.ID)
+		case ok:
+			shown, err = whole(s, t), nil
+		}
+	})
+	return shown, err
+}
+
+func (c *call) taskClaim(in *taskClaim) (string, error) {
+	switch {
+	case in.TaskID.s != "" && in.Next.on:
+		return "", mistake("Nothing was claimed: give either taskId or next, not both.")
+	case in.TaskID.s != "":
+		return c.claim(in.TaskID.s, "")
+	}
+	// Who asks for the next one while it is at a task has most likely not seen the answer to the call before.
+	if held := c.held(); len(held) > 0 {
+		return "You are at a task already. Finish it with TaskUpdate, or claim another one by its taskId.\n" + c.show(held[0]), nil
+	}
+	return c.claim("", "")
+}
+
+// held returns the ids of the tasks that the caller is at.
+func (c *call) held() (ids []string) {
+	c.view(func(s *team.State) {
+		for t := range s.Tasks() {
+			if t.Status == team.InProgress && t.Owner == c.me {
+				ids = append(ids, t.ID)
+			}
+		}
+	})
+	return ids
+}
+
+func (c *call) show(id string) (shown string) {
+	c.view(func(s *team.State) {
+		if t, ok := s.Task(id); ok {
+			shown = whole(s, t)
+		}
+	})
+	return shown
+}
+
+// claim takes a task, the next one for id "", for a member, the caller for "".
+func (c *call) claim(id, member string) (string, error) {
+	r, err := c.do(&team.ClaimTask{Task: id, Member: member})
+	if team.CodeOf(err) == team.Nothing {
+		return sentence(c.plain(err)) + " End your turn; you are woken when there is something for you.", nil
+	}
+	if err != nil {
+		if text, ok := c.already(id, team.InProgress, member); ok {
+			return text, nil
+		}
+		return "", err
+	}
+	e, _ := found[*team.TaskClaimed](r)
+	if e.Member != c.me {
+		return fmt.Sprintf("Task #%s is in progress by %s now.", e.Task, e.Member), nil
+	}
+	return fmt.Sprintf("You hold task #%s now.\n%s", e.Task, c.show(e.Task)), nil
+}
+
+// already says that a task is as the caller wants it to be, where it is.
+func (c *call) already(id string, wanted team.TaskStatus, member string) (string, bool) {
+	t, ok := c.task(id)
+	if member == "" {
+		member = c.me
+	}
+	switch {
+	case !ok || t.Status != wanted:
+	case wanted == team.Deleted:
+		return fmt.Sprintf("Task #%s was deleted already.", t.ID), true
+	case wanted == team.Pending && !t.GivenUp():
+		return fmt.Sprintf("Task #%s is on the list already.", t.ID), true
+	case wanted == team.Completed && t.CompletedBy == c.me:
+		return fmt.Sprintf("You completed task #%s already; its result is as it was.", t.ID), true
+	case wanted == team.InProgress && t.Owner == member && member == c.me:
+		return fmt.Sprintf("You hold task #%s already.\n%s", t.ID, c.show(t.ID)), true
+	case wanted == team.InProgress && t.Owner == member:
+		return fmt.Sprintf("Task #%s is in progress by %s already.", t.ID, member), true
+	}
+	return "", false
+}

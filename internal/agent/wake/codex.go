@@ -1,0 +1,143 @@
+package wake
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cadre/internal/sys/lazyregexp"
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
+)
+
+// Codex is the session of a Codex whose server of tools this process is. It is known once the session has called a tool.
+type Codex struct {
+	Home     string         // where it keeps its sessions
+	Dir      string         // the team's directory
+	Children *proc.Register // starts its program
+
+	mu     sync.Mutex
+	thread string
+	file   string // in which it keeps the session
+}
+
+// threadID is what the id of a session looks like, which goes into a command and a file name.
+var threadID = lazyregexp.New(`^[0-9a-fA-F][0-9a-fA-F-]{7,63}$`)
+
+// Stays reports whether the program stays when its turn has ended, and takes what is queued for it. codex exec ends, and older programs have no queue.
+func (c *Codex) Stays(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, queueTime)
+	defer cancel()
+	if !slices.Contains(parent(ctx, c.Children), "app-server") {
+		return false
+	}
+	said := &proc.Capture{Head: 1 << 16, Tail: 1 << 10}
+	exit, err := c.Children.Run(ctx, proc.Cmd{Args: []string{"codex", "queue", "--help"}, Dir: c.Dir, Stdout: said, Stderr: said}, proc.Ladder{Term: -1})
+	return err == nil && exit.Code == 0 && strings.Contains(said.String(), "--thread")
+}
+
+// Called takes note of the session from what Codex says beside each call of a tool.
+func (c *Codex) Called(beside map[string]any) {
+	thread, _ := beside["sessionId"].(string) // that of the user, also where a thread of its own calls
+	if !threadID().MatchString(thread) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if thread != c.thread {
+		c.thread, c.file = thread, ""
+	}
+}
+
+// maxTail is how much of the end of a session's file is looked at, in bytes. A turn that wrote more than this since it began is not at its end.
+const maxTail = 1 << 20
+
+// Idle reports whether the last turn of the session has come to its end. One that its user broke off has not: they are there, and about to say something.
+func (c *Codex) Idle() bool {
+	file := c.path()
+	if file == "" {
+		return false
+	}
+	f, err := regularfile.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return false
+	}
+	from := max(0, size-maxTail)
+	tail := make([]byte, size-from)
+	if n, err := f.ReadAt(tail, from); err != nil && !errors.Is(err, io.EOF) {
+		return false
+	} else {
+		tail = tail[:n]
+	}
+	return ended(tail)
+}
+
+// ended reports whether the last turn that the lines tell of has come to its end. A line that is not whole tells of none.
+func ended(lines []byte) bool {
+	for len(lines) > 0 {
+		at := bytes.LastIndexByte(bytes.TrimRight(lines, "\n"), '\n') + 1
+		var line struct {
+			Type    string
+			Payload struct{ Type string }
+		}
+		if json.Unmarshal(lines[at:], &line) == nil && line.Type == "event_msg" {
+			switch line.Payload.Type {
+			case "task_complete":
+				return true
+			case "task_started", "turn_aborted":
+				return false
+			}
+		}
+		lines = lines[:at]
+	}
+	return false
+}
+
+// path is the file in which Codex keeps the session; "" while there is none.
+func (c *Codex) path() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.file == "" && c.thread != "" {
+		if found, _ := filepath.Glob(filepath.Join(c.Home, "sessions", "*", "*", "*", "rollout-*"+c.thread+".jsonl")); len(found) > 0 {
+			c.file = found[len(found)-1]
+		}
+	}
+	return c.file
+}
+
+// queueTime bounds how long Codex may take to put a line into a queue.
+const queueTime = 30 * time.Second
+
+// Wake puts words into the queue of the session, which begins a turn with them.
+func (c *Codex) Wake(ctx context.Context, words string) error {
+	c.mu.Lock()
+	thread := c.thread
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, queueTime)
+	defer cancel()
+	said := &proc.Capture{Head: 1 << 10, Tail: 1 << 10}
+	exit, err := c.Children.Run(ctx, proc.Cmd{Args: []string{"codex", "queue", "--thread", thread, "--message", words}, Dir: c.Dir, Stdout: said, Stderr: said},
+		proc.Ladder{Term: -1})
+	switch {
+	case errors.Is(err, proc.ErrLeft):
+		return nil
+	case err != nil:
+		return fmt.Errorf("codex queue: %w", err)
+	case exit.Code != 0 || exit.Signal != 0:
+		return fmt.Errorf("codex queue ended with %v: %s", exit, strings.TrimSpace(said.String()))
+	}
+	return nil
+}

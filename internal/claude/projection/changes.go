@@ -1,0 +1,98 @@
+package projection
+
+import "cadre/internal/team"
+
+// changes is what to write anew.
+type changes struct {
+	all    bool            // everything has to be looked at
+	roster bool            // config.json
+	ids    bool            // ids were given or deleted, which .highwatermark follows
+	tasks  map[string]bool // files by id
+}
+
+// changesSince reads the history from the mark to the state. What cannot be read makes it everything: the state knows
+// all, the history only spares looking.
+func (r *run) changesSince(seq int64) *changes {
+	// To read a record is several times cheaper than to compare a task's file with the state.
+	if limit := 1024 + 8*int64(highestID(r.state)); r.state.Seq()-seq > limit {
+		return &changes{all: true}
+	}
+	c := &changes{tasks: map[string]bool{}}
+	for rec, err := range r.journal.Read(r.ctx, seq) {
+		if err != nil {
+			break
+		}
+		if rec.Seq > r.state.Seq() {
+			break
+		}
+		record, err := team.DecodeRecord(rec.Seq, string(rec.Data))
+		if err != nil {
+			break
+		}
+		for _, e := range record.Events {
+			c.add(r.state, e)
+		}
+		seq = rec.Seq
+	}
+	if seq != r.state.Seq() {
+		c.all = true
+	}
+	return c
+}
+
+func (c *changes) touch(ids ...string) {
+	for _, id := range ids {
+		c.tasks[id] = true
+	}
+}
+
+// add notes what an event changed in the files. A kind that is not listed may have changed anything, and costs a look at everything.
+func (c *changes) add(s *team.State, e team.Event) {
+	switch e := e.(type) {
+	case *team.TaskCreated:
+		c.touch(e.Task.ID)
+		c.touch(e.Task.BlockedBy...)
+		c.ids = true
+	case *team.TaskUpdated:
+		c.touch(e.Task)
+		c.touch(e.AddBlockedBy...)
+		c.touch(e.RemoveBlockedBy...)
+		c.touch(e.AddBlocks...)
+		c.touch(e.RemoveBlocks...)
+	case *team.TaskClaimed:
+		c.touch(e.Task)
+	case *team.TaskRolledBack:
+		c.touch(e.Task)
+		if t, ok := s.Task(e.Task); ok { // they wait again
+			c.touch(t.Blocks...)
+		}
+	case *team.TaskReleased:
+		c.touch(e.Task)
+	case *team.TaskFailed:
+		c.touch(e.Task)
+	case *team.TaskCompleted:
+		c.touch(e.Task)
+	case *team.TaskDeleted:
+		c.touch(e.Task)
+		c.ids = true
+		if t, ok := s.Task(e.Task); ok { // they name it no more
+			c.touch(t.Blocks...)
+			c.touch(t.BlockedBy...)
+		}
+	case *team.TeamStatusChanged, *team.TeamMoved, *team.MemberSpawned, *team.MemberStarted, *team.MemberStatusChanged, *team.MemberDetached,
+		*team.MemberReturned, *team.MemberDescribed,
+		*team.MemberTroubled, *team.MemberStopped, *team.MemberFailed, *team.ModeChanged, *team.ShutdownAnswered:
+		c.roster = true
+	case *team.TasksSkipped:
+		c.ids = true
+	case *team.MessageSent, *team.MessagesDelivered, *team.MessagesRead, *team.MessagesReturned, *team.MessagesLate, *team.MessagesResent,
+		*team.MemberAttached, *team.MemberOffline, *team.MemberOnline, *team.HandoverRequested, *team.ShutdownRequested, *team.ShutdownWithdrawn, *team.PlanSubmitted, *team.PlanAnswered,
+		*team.PermissionRequested, *team.PermissionAnswered, *team.UsageReported, *team.HookRejected,
+		*team.DelegateChanged, *team.BudgetChanged, *team.BudgetExhausted, *team.ReportAsked, *team.ReportGiven,
+		*team.GapNoticed, *team.LeadAttached, *team.LeadLost, *team.FactsRecorded, *team.WorkSaved, *team.WorkRecorded, *team.BranchLeft, *team.TeamReleased, *team.TeamTakenBack, *team.WorkFound,
+		*team.ConsolidationBegan, *team.WorktreesMerged, *team.WorkStaged, *team.CheckPassed, *team.CheckFailed, *team.CommitMade, *team.TeamConsolidated, *team.ConsolidationAbandoned:
+		// not shown
+	default:
+		c.all = true
+	}
+}

@@ -1,0 +1,325 @@
+package projection
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
+)
+
+// folders are Claude Code's two folders of one team. They are changed only under the mark's lock.
+type folders struct {
+	team   team.Team
+	roster string // <claude>/teams/<team>
+	tasks  string // <claude>/tasks/<team>
+	own    string // part of the names of our passing files: another team of ours uses others
+	step   func(string)
+
+	changed int      // files that were written or removed
+	aside   []string // where folders are now that lay in the place of our files
+}
+
+const (
+	configName = "config.json"
+	ownerName  = ".cadre"
+	waterName  = ".highwatermark"
+	lockName   = ".lock"
+)
+
+func foldersOf(claude string, t team.Team, step func(string)) *folders {
+	return &folders{team: t, roster: filepath.Join(claude, "teams", t.Name), tasks: filepath.Join(claude, "tasks", t.Name),
+		own: ".cadre-" + sessionID(t.ID)[:8], step: step}
+}
+
+func (f *folders) config() string        { return filepath.Join(f.roster, configName) }
+func (f *folders) owner() string         { return filepath.Join(f.tasks, ownerName) }
+func (f *folders) task(id string) string { return filepath.Join(f.tasks, id+".json") }
+func finished(t team.Team) bool          { return t.Status == team.TeamComplete || t.Status == team.TeamAborted }
+
+// at is the seam of the crash tests.
+func (f *folders) at(step string) {
+	if f.step != nil {
+		f.step(step)
+	}
+}
+
+// intact reports whether nothing is missing, or left over, at a glance.
+func (f *folders) intact() bool {
+	if finished(f.team) {
+		return missing(f.tasks)
+	}
+	return !missing(f.config()) && !missing(f.owner())
+}
+
+// tasksChanged is when a file was last added to or removed from tasks/<team>, in nanoseconds; 0 where it is missing.
+func (f *folders) tasksChanged() int64 {
+	info, err := os.Lstat(f.tasks)
+	if err != nil {
+		return 0
+	}
+	return info.ModTime().UnixNano()
+}
+
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// holder says whose a folder is.
+type holder int
+
+const (
+	free   holder = iota // nobody's
+	ours                 // this team's
+	older                // that of an earlier team of ours, which has lost its name
+	others               // a program's that is not ours, or that of a newer team of ours
+)
+
+func (f *folders) holderOf(o Owner) holder {
+	created := int64(f.team.CreatedAt)
+	switch {
+	case o.TeamID == f.team.ID:
+		return ours
+	case o.CreatedAt < created || o.CreatedAt == created && o.TeamID < f.team.ID:
+		return older
+	}
+	return others
+}
+
+// rosterHolder says whose teams/<team> is. known says that this team was projected there before: then a config.json that
+// is no JSON is what a loss of power made of ours.
+func (f *folders) rosterHolder(known bool) (holder, error) {
+	if h, err := folderHolder(f.roster); h != ours {
+		return h, err
+	}
+	o, err := configOwner(f.config())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return free, nil // without a config.json it is no team
+	case (errors.Is(err, errGarbled) || notAFile(err)) && known:
+		return ours, nil
+	case errors.Is(err, errGarbled) || notAFile(err) || err == nil && o == nil:
+		return others, nil
+	case err != nil:
+		return 0, err
+	}
+	return f.holderOf(*o), nil
+}
+
+// tasksHolder says whose tasks/<team> is.
+func (f *folders) tasksHolder() (holder, error) {
+	if h, err := folderHolder(f.tasks); h != ours {
+		return h, err
+	}
+	data, err := regularfile.Read(f.owner(), maxOwner)
+	if errors.Is(err, fs.ErrNotExist) {
+		entries, err := os.ReadDir(f.tasks)
+		if err != nil {
+			return 0, err
+		}
+		for _, e := range entries {
+			if !strings.HasPrefix(e.Name(), ownerName) { // ours is what a killed process left
+				return others, nil
+			}
+		}
+		return free, nil
+	}
+	if err != nil && !notAFile(err) {
+		return 0, err
+	}
+	var o Owner
+	if json.Unmarshal(data, &o) != nil {
+		return older, nil // nobody else writes a file of this name, and this one did not survive
+	}
+	return f.holderOf(o), nil
+}
+
+// notAFile reports whether there is something else than a regular file.
+func notAFile(err error) bool {
+	_, special := errors.AsType[*regularfile.Error](err)
+	return special
+}
+
+// folderHolder settles what can be settled without looking into the folder; ours is then the answer to look further.
+func folderHolder(path string) (holder, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return free, nil
+	case err != nil:
+		return 0, err
+	case !info.IsDir():
+		return others, nil
+	}
+	return ours, nil
+}
+
+// The most that is read of a file in Claude Code's folders, and of one that says whose a folder is, in bytes.
+const (
+	maxFile  = 64 << 20
+	maxOwner = 64 << 10
+)
+
+var errGarbled = errors.New("not the JSON of a team")
+
+// configOwner finds the key of ours in a config.json, nil where there is none. In our own files it is the first key, and the rest,
+// which may be megabytes of prompts, is not read.
+func configOwner(path string) (*Owner, error) {
+	f, err := regularfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	if start, err := d.Token(); err != nil || start != json.Delim('{') {
+		return nil, errGarbled
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, errGarbled
+		}
+		if key == "cadre" {
+			var o Owner
+			if d.Decode(&o) != nil {
+				return nil, errGarbled
+			}
+			return &o, nil
+		}
+		var other json.RawMessage
+		if d.Decode(&other) != nil {
+			return nil, errGarbled
+		}
+	}
+	return nil, nil
+}
+
+// openTasks makes tasks/<team>, and says first of all whose it is.
+func (f *folders) openTasks(seq int64) error {
+	if err := os.MkdirAll(f.tasks, 0o700); err != nil {
+		return err
+	}
+	data, err := json.Marshal(Owner{TeamID: f.team.ID, CreatedAt: int64(f.team.CreatedAt), Seq: seq})
+	if err != nil {
+		return err
+	}
+	return f.put(f.owner(), data)
+}
+
+// put replaces a file in one step.
+func (f *folders) put(path string, data []byte) error {
+	passing := filepath.Join(filepath.Dir(path), f.own+".tmp")
+	f.at("write " + filepath.Base(path))
+	err := os.WriteFile(passing, data, 0o600)
+	if err == nil {
+		err = f.setAside(path)
+	}
+	if err == nil {
+		f.at("rename " + filepath.Base(path))
+		err = os.Rename(passing, path)
+	}
+	if err != nil {
+		os.Remove(passing)
+		return err
+	}
+	f.changed++
+	return nil
+}
+
+// putChanged replaces a file unless it holds that already.
+func (f *folders) putChanged(path string, data []byte) error {
+	if old, err := regularfile.Read(path, maxFile); err == nil && bytes.Equal(old, data) {
+		return nil
+	}
+	return f.put(path, data)
+}
+
+// setAside moves a folder away that lies in the place of a file of ours: no file takes the place of a folder. What is in it is
+// not ours, so it goes beside the team's folder, which is removed with the team.
+func (f *folders) setAside(path string) error {
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return nil
+	}
+	beside := filepath.Dir(filepath.Dir(path))
+	for n := 1; ; n++ {
+		aside := filepath.Join(beside, fmt.Sprintf("%s.aside-%d-%s", f.own, n, filepath.Base(path)))
+		if !missing(aside) {
+			continue
+		}
+		f.at("set aside " + filepath.Base(path))
+		if err := os.Rename(path, aside); err != nil {
+			return err
+		}
+		f.aside = append(f.aside, aside)
+		return nil
+	}
+}
+
+// drop removes a file that may be missing.
+func (f *folders) drop(path string) error {
+	if err := f.setAside(path); err != nil {
+		return err
+	}
+	f.at("remove " + filepath.Base(path))
+	err := os.Remove(path)
+	if err == nil {
+		f.changed++
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// taskFiles returns the ids that have a file.
+func (f *folders) taskFiles() ([]string, error) {
+	entries, err := os.ReadDir(f.tasks)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && id != "" && strings.Trim(id, "0123456789") == "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// remove takes away what is ours.
+func (f *folders) remove() error {
+	tasks, err := f.tasksHolder()
+	if err == nil {
+		err = f.removeFolder(f.tasks, tasks == ours)
+	}
+	roster, err2 := f.rosterHolder(false)
+	if err2 == nil {
+		err2 = f.removeFolder(f.roster, roster == ours)
+	}
+	return errors.Join(err, err2)
+}
+
+// removeFolder moves a folder out of the way, so that it goes in one step, and deletes it then. It also deletes what an earlier
+// removal left that was killed in between.
+func (f *folders) removeFolder(dir string, there bool) error {
+	aside := filepath.Join(filepath.Dir(dir), f.own+".gone")
+	if err := os.RemoveAll(aside); err != nil {
+		return err
+	}
+	if !there {
+		return nil
+	}
+	f.at("put aside")
+	if err := os.Rename(dir, aside); err != nil {
+		return fmt.Errorf("remove %s: %w", dir, err)
+	}
+	f.at("delete")
+	return os.RemoveAll(aside)
+}

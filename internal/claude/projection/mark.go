@@ -1,0 +1,130 @@
+package projection
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"cadre/internal/sys/regularfile"
+)
+
+// mark says what was projected last.
+type mark struct {
+	Version int    `json:"cadre-projection"`
+	Team    string `json:"team"`            // id; a mark of another team counts as none
+	Seq     int64  `json:"seq"`             // every file shows the state after this record, or a later one; 0 for none
+	Tasks   int64  `json:"tasks,omitempty"` // when a file came to or went from the tasks folder last, by us, in nanoseconds
+	State   string `json:"state,omitempty"` // "", foreign or removed
+}
+
+const (
+	markVersion = 1
+	// foreign: a folder is not ours. Nothing was projected, and that was said.
+	foreign = "foreign"
+	// removed: the team was cleaned up, and nobody is to project it again, whatever state he has.
+	removed = "removed"
+
+	markMax = 4 << 10
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// readMark reads the mark without its lock. A mark that is missing, torn, or of another version is none: then ok is false.
+func readMark(path string) (m mark, ok bool) {
+	f, err := regularfile.Open(path)
+	if err != nil {
+		return mark{}, false
+	}
+	defer f.Close()
+	return readMarkFrom(f)
+}
+
+func readMarkFrom(f *os.File) (m mark, ok bool) {
+	var buf [markMax]byte
+	n, _ := f.ReadAt(buf[:], 0)
+	line, _, ended := strings.Cut(string(buf[:n]), "\n")
+	sum, body, _ := strings.Cut(line, " ")
+	if !ended || sum != checksum(body) || json.Unmarshal([]byte(body), &m) != nil || m.Version != markVersion {
+		return mark{}, false
+	}
+	return m, true
+}
+
+func checksum(body string) string {
+	return fmt.Sprintf("%08x", crc32.Checksum([]byte(body), castagnoli))
+}
+
+// markLock is the mark's file with its flock.
+type markLock struct{ f *os.File }
+
+// lockMark waits for the flock until ctx ends. It makes the file where that is missing, but not its folder, which is the team's:
+// the error is fs.ErrNotExist when that is gone.
+func lockMark(ctx context.Context, path string) (*markLock, error) {
+	for {
+		f, err := regularfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := flock(ctx, f); err != nil {
+			f.Close()
+			return nil, err
+		}
+		// The file may have gone, or been made anew, while this process waited; then its lock keeps nobody out.
+		there, err := os.Stat(path)
+		ours, ours2 := f.Stat()
+		if err == nil && ours2 == nil && os.SameFile(there, ours) {
+			return &markLock{f}, nil
+		}
+		f.Close()
+		if err := errors.Join(ours2, ctx.Err()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// flock asks again and again instead of waiting in the kernel, because that wait cannot be called off.
+func flock(ctx context.Context, f *os.File) error {
+	const longest = 10 * time.Millisecond
+	for pause := 100 * time.Microsecond; ; pause = min(2*pause, longest) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+		again := time.NewTimer(pause)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return fmt.Errorf("another process is projecting and holds %s: %w", f.Name(), context.Cause(ctx))
+		}
+	}
+}
+
+func (l *markLock) read() (mark, bool) { return readMarkFrom(l.f) }
+
+// write replaces the first line in place: to rename a new file over the mark would take its lock away. What a longer mark
+// left behind that line counts for nothing.
+func (l *markLock) write(m mark) error {
+	m.Version = markVersion
+	body, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	line := checksum(string(body)) + " " + string(body) + "\n"
+	if len(line) > markMax {
+		return fmt.Errorf("the id of team %s is too long", m.Team)
+	}
+	_, err = l.f.WriteAt([]byte(line), 0)
+	return err
+}
+
+func (l *markLock) unlock() { l.f.Close() }

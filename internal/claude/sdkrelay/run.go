@@ -1,0 +1,277 @@
+package sdkrelay
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"cadre/internal/sys/proc"
+)
+
+// lastWords is how long the end of the program's connection is waited for once the program has ended.
+const lastWords = 2 * time.Second
+
+// farewell is how long a consumer may take to close its connection once it has everything.
+const farewell = time.Second
+
+// Run starts the program and relays until it ends, or until ctx does, which ends it: by the ladder, with all that it started. What was said is given to the
+// consumers before Run returns, as fast as they take it; when ctx has ended, for no longer than the grace.
+//
+// A Read of In or a Write to Out that goes on then is ended by its deadline where the reader and the writer have some, as files have. Else it outlives Run.
+func (r *Relay) Run(ctx context.Context) (proc.Exit, error) {
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // the program may speak while it is being ended
+	defer end()
+	r.program.take = func(m message) { r.said(life, m) }
+	if r.consumer != nil {
+		r.consumer.take = func(m message) { r.asked(life, m) }
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer end()
+	server := &http.Server{Handler: counted(&all, r.handler(life)), ReadHeaderTimeout: 10 * time.Second}
+	all.Go(func() { server.Serve(r.listener) })
+	defer server.Close()
+	for _, q := range r.outs {
+		defer q.discard()
+	}
+	defer r.program.out.discard()
+
+	defer r.lines.leave()
+	r.lines.life = life
+	exit, err := r.see(ctx)
+	for _, q := range r.outs {
+		q.close()
+	}
+	return exit, errors.Join(err, r.flush(ctx))
+}
+
+// counted counts the requests that are being served: a WebSocket is one until it ends, and the server forgets it.
+func counted(all *sync.WaitGroup, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		all.Add(1)
+		defer all.Done()
+		h.ServeHTTP(w, req)
+	})
+}
+
+// see sees the program from its start to its end, and to the end of its connection.
+func (r *Relay) see(ctx context.Context) (proc.Exit, error) {
+	var stderr proc.Capture
+	var child *proc.Child
+	var ended <-chan struct{}
+	if len(r.o.Command) > 0 {
+		var err error
+		if child, err = r.start(&stderr); err != nil {
+			return proc.Exit{}, err
+		}
+		ended = child.Done()
+	}
+	r.lines.begin()
+	why := r.await(ctx, ended)
+	exit, err := r.stop(ctx, child)
+	if errors.Is(why, errNeverThere) {
+		return exit, died(exit, stderr.String())
+	}
+	if child != nil {
+		select {
+		case <-r.program.present():
+		case <-time.After(lastWords):
+		}
+	}
+	return exit, errors.Join(why, err)
+}
+
+// errNeverThere says that the program ended before it connected.
+var errNeverThere = errors.New("it never connected")
+
+// await waits for as long as there is something to relay: until the program has ended, has nothing more to say, does not come, or ctx ends. ended is nil where
+// somebody else starts the program.
+func (r *Relay) await(ctx context.Context, ended <-chan struct{}) error {
+	var late <-chan time.Time
+	if ended != nil {
+		late = time.After(r.o.Connect)
+	}
+	for there := r.there; ; {
+		select {
+		case <-there:
+			there, late = nil, nil
+		case <-ended:
+			select {
+			case <-r.there:
+				return nil
+			default:
+				return errNeverThere
+			}
+		case <-late:
+			return fmt.Errorf("the program did not connect within %v; it is to be Claude Code, or another that connects to the address that it is given", r.o.Connect)
+		case err := <-r.failed:
+			return err
+		case <-r.talk.timer.C:
+			if r.consumer == nil && r.program.out.idle() { // else somebody may ask still
+				return nil
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// stop ends the program, if it is ours.
+func (r *Relay) stop(ctx context.Context, child *proc.Child) (proc.Exit, error) {
+	if child == nil {
+		return proc.Exit{}, nil
+	}
+	err := child.Stop(context.WithoutCancel(ctx), r.o.Ladder)
+	if errors.Is(err, proc.ErrLeft) {
+		return proc.Exit{Code: -1}, err
+	}
+	return child.Wait(context.WithoutCancel(ctx))
+}
+
+func (r *Relay) start(stderr *proc.Capture) (*proc.Child, error) {
+	env := r.o.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	var errs io.Writer = stderr
+	if r.o.Stderr != nil {
+		errs = io.MultiWriter(stderr, r.o.Stderr)
+	}
+	return r.o.Procs.Start(proc.Cmd{Args: r.argv(), Dir: r.o.Dir, Env: append(env[:len(env):len(env)], TokenVariable+"="+r.o.Token), Stdout: errs, Stderr: errs})
+}
+
+// flush waits until the consumers have what was said. One that is not connected, or that is waited for although ctx has ended, has the grace for it.
+func (r *Relay) flush(ctx context.Context) error {
+	var late <-chan time.Time
+	hurry := func() {
+		if late == nil {
+			late = time.After(r.o.Grace)
+		}
+	}
+	done := ctx.Done()
+	for _, q := range r.outs {
+		var gone <-chan struct{}
+		if r.consumer != nil && q == r.consumer.out {
+			gone = r.consumer.present()
+		}
+		for changed := q.changes(); !q.idle(); changed = q.changes() {
+			select {
+			case <-changed:
+			case <-gone:
+				gone = nil
+				hurry()
+			case <-done:
+				done = nil
+				hurry()
+			case <-late:
+				return fmt.Errorf("a consumer did not take the end of what the program said within %v", r.o.Grace)
+			case err := <-r.failed:
+				return err
+			}
+		}
+		if r.consumer != nil && q == r.consumer.out { // it is told that this was all
+			select {
+			case <-r.consumer.present():
+			case <-time.After(farewell):
+			}
+		}
+	}
+	return nil
+}
+
+// lines is the consumer that speaks lines.
+type lines struct {
+	r    *Relay
+	life context.Context
+	out  *queue // nil where there is none
+}
+
+func (l *lines) begin() {
+	if l.out != nil {
+		go l.write() // neither can be waited for: see Run
+		go l.read()
+	}
+}
+
+// read carries what the consumer says, a line a frame.
+func (l *lines) read() {
+	defer l.r.talk.end()
+	in := bufio.NewReaderSize(l.r.o.In, 1<<16)
+	for {
+		line, long, err := readLine(in)
+		switch {
+		case long:
+			l.r.o.Warn(fmt.Sprintf("a line of more than %d bytes was not passed on", maxMessage))
+		case len(line) > 0:
+			if l.r.asked(l.life, message{data: line}) != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// readLine reads a line with its break, which the last one gets as well: the program waits for it.
+func readLine(in *bufio.Reader) (line []byte, long bool, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line)+len(part) > maxMessage {
+			long = true
+			line = nil
+		}
+		if !long {
+			line = append(line, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil && len(line) > 0 {
+			line = append(line, '\n')
+		}
+		return line, long, err
+	}
+}
+
+// write gives the consumer what the program said.
+func (l *lines) write() {
+	for at := int64(0); ; at++ {
+		m, _, err := l.out.next(l.life, at)
+		if err != nil {
+			return
+		}
+		if n := len(m.data); n > 0 && m.data[n-1] != '\n' {
+			m.data = append(m.data[:n:n], '\n')
+		}
+		if _, err := l.r.o.Out.Write(m.data); err != nil {
+			l.out.discard()
+			if l.life.Err() == nil {
+				l.r.fail(fmt.Errorf("the consumer takes nothing any more: %w", err))
+			}
+			return
+		}
+		if err := l.out.ack(at + 1); err != nil {
+			l.r.fail(err)
+			return
+		}
+	}
+}
+
+// leave ends a read and a write that wait for the consumer, where they can be ended.
+func (l *lines) leave() {
+	if in, ok := l.r.o.In.(interface{ SetReadDeadline(time.Time) error }); ok {
+		in.SetReadDeadline(past)
+	}
+	if out, ok := l.r.o.Out.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		out.SetWriteDeadline(past)
+	}
+}
+
+var past = time.Unix(1, 0)

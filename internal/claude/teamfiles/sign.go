@@ -1,0 +1,88 @@
+package teamfiles
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// LeadKey checks the signatures of a lead's messages to one teammate, which that gets with --lead-verify-key: milliseconds since 1970, a dot, and an Ed25519 key
+// as DER in base64url. Source: Claude Code 2.1.329.
+type LeadKey struct {
+	since time.Time
+	key   ed25519.PublicKey
+}
+
+// signedFrom names the form of what is signed.
+const signedFrom = "claude-team-lead-entry-v1"
+
+// clockSkew is how much older than the key a message may seem.
+const clockSkew = 2 * time.Minute
+
+// ParseLeadKey reads the flag's value.
+func ParseLeadKey(value string) (*LeadKey, error) {
+	millis, encoded, _ := strings.Cut(value, ".")
+	n, err := strconv.ParseInt(millis, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("the lead's key begins with no time: %w", err)
+	}
+	der, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, fmt.Errorf("the lead's key: %w", err)
+	}
+	parsed, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		return nil, fmt.Errorf("the lead's key: %w", err)
+	}
+	key, ok := parsed.(ed25519.PublicKey)
+	if !ok {
+		return nil, errors.New("the lead's key is none of Ed25519")
+	}
+	return &LeadKey{time.UnixMilli(n), key}, nil
+}
+
+// Signed reports whether the lead signed the entry, in the time of the key. Whoever acts on it has to see to it that one is acted on once.
+func (k *LeadKey) Signed(e Entry) bool {
+	sig, err := base64.RawURLEncoding.DecodeString(e.LeadSig)
+	if err != nil || e.MsgID == "" {
+		return false
+	}
+	at, err := time.Parse(time.RFC3339, e.Timestamp)
+	return err == nil && !at.Before(k.since.Add(-clockSkew)) && ed25519.Verify(k.key, signed(e), sig)
+}
+
+// signed is what a signature is of: a JSON list as JavaScript writes it.
+func signed(e Entry) []byte {
+	list := []string{quote(signedFrom), quote(e.MsgID), quote(e.From), quote(e.Timestamp), quote(e.Text), orNull(e.Summary), orNull(e.Color), orNull(e.FromPlugin)}
+	return []byte("[" + strings.Join(list, ",") + "]")
+}
+
+func orNull(s string) string {
+	if s == "" {
+		return "null"
+	}
+	return quote(s)
+}
+
+// quote is JSON.stringify of a text.
+func quote(s string) string {
+	const hex = "0123456789abcdef"
+	b := []byte{'"'}
+	for _, r := range s {
+		switch i := strings.IndexRune("\b\f\n\r\t\"\\", r); {
+		case i >= 0:
+			b = append(b, '\\', `bfnrt"\`[i])
+		case r < ' ':
+			b = append(b, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		default:
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return string(append(b, '"'))
+}

@@ -1,0 +1,313 @@
+package teamfiles
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cadre/internal/claude/projection"
+	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
+)
+
+// Lead is the name of the lead in every team of Claude Code's.
+const Lead = "team-lead"
+
+// Team is the files of one team. It may be used from any goroutine; every method that changes something waits for the lock of the file until its ctx ends.
+type Team struct {
+	Name   string
+	roster string // teams/<team>
+	tasks  string // tasks/<team>
+}
+
+// Open returns the team of that name, which has to be there. claude is Claude Code's folder.
+func Open(claude, name string) (*Team, error) {
+	t, err := at(claude, name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(t.config()); errors.Is(err, fs.ErrNotExist) {
+		return nil, &team.Error{Code: team.NotFound, Text: fmt.Sprintf("Claude Code has no team %s: there is no %s", name, t.config())}
+	} else if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Found makes a team that this program leads. Its folder must not be there.
+func Found(claude string, c projection.Config) (*Team, error) {
+	t, err := at(claude, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(t.roster), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(t.roster, 0o700); errors.Is(err, fs.ErrExist) {
+		return nil, &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a team %s in Claude Code's folder already", c.Name)}
+	} else if err != nil {
+		return nil, err
+	}
+	data, err := projection.Encode(c)
+	if err == nil {
+		err = errors.Join(os.MkdirAll(t.inboxes(), 0o700), os.MkdirAll(t.tasks, 0o700))
+	}
+	if err == nil {
+		err = replace(t.config(), data)
+	}
+	if err != nil {
+		t.Remove()
+		return nil, err
+	}
+	return t, nil
+}
+
+func at(claude, name string) (*Team, error) {
+	if err := team.CheckName("team", name); err != nil {
+		return nil, err
+	}
+	return &Team{Name: name, roster: filepath.Join(claude, "teams", name), tasks: filepath.Join(claude, "tasks", name)}, nil
+}
+
+func (t *Team) config() string  { return filepath.Join(t.roster, "config.json") }
+func (t *Team) inboxes() string { return filepath.Join(t.roster, "inboxes") }
+
+// Remove takes a team away that this program leads.
+func (t *Team) Remove() error {
+	return errors.Join(os.RemoveAll(t.roster), os.RemoveAll(t.tasks))
+}
+
+// DamagedError says that a file is not what it should be. It is left as it is: a person has to look at it.
+type DamagedError struct {
+	Path string
+	Err  error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%s is damaged, and is left as it is: %v", e.Path, e.Err)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// Some files are written in place, so that a reader may find half of one: it is read again, for as long as any write of a file takes.
+const (
+	rereads     = 25
+	rereadPause = 10 * time.Millisecond
+)
+
+// read reads a file whole.
+func read(ctx context.Context, path string, into any) error {
+	return patiently(ctx, func() error { return readOnce(path, into) })
+}
+
+// maxFile is the most that is read of a file of a team, in bytes.
+const maxFile = 64 << 20
+
+func readOnce(path string, into any) error {
+	data, err := readFile(path)
+	if err != nil {
+		return err
+	}
+	if err := parse(data, into); err != nil {
+		return &DamagedError{path, err}
+	}
+	return nil
+}
+
+// readFile reads a file whole. What is no file, or far too large for one of its kind, is damage.
+func readFile(path string) ([]byte, error) {
+	data, err := regularfile.Read(path, maxFile)
+	_, special := errors.AsType[*regularfile.Error](err)
+	_, large := errors.AsType[*regularfile.TooLargeError](err)
+	if special || large {
+		return nil, &DamagedError{path, err}
+	}
+	return data, err
+}
+
+// parse reads JSON of a kind. What lacks what every file of its kind has is none: an empty roster would have everybody gone.
+func parse(data []byte, into any) error {
+	if string(bytes.TrimSpace(data)) == "null" {
+		return errors.New("it is null")
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return err
+	}
+	switch v := into.(type) {
+	case *projection.Config:
+		if v.Members == nil {
+			return errors.New("it has no members")
+		}
+	case *Task:
+		if v.Status == "" {
+			return errNoStatus
+		}
+	}
+	return nil
+}
+
+var errNoStatus = errors.New("it has no status")
+
+// patiently has something tried again for as long as it finds a file half written.
+func patiently(ctx context.Context, try func() error) error {
+	for n := 0; ; n++ {
+		err := try()
+		if _, damaged := errors.AsType[*DamagedError](err); !damaged || n == rereads {
+			return err
+		}
+		again := time.NewTimer(rereadPause)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return err
+		}
+	}
+}
+
+// replace puts a file into its place whole, as Claude Code names a file that is under way.
+func replace(path string, data []byte) error {
+	var random [4]byte
+	rand.Read(random[:])
+	passing := path + ".tmp." + hex.EncodeToString(random[:])
+	err := os.WriteFile(passing, data, 0o600)
+	if err == nil {
+		err = os.Rename(passing, path)
+	}
+	if err != nil {
+		os.Remove(passing)
+	}
+	return err
+}
+
+// edit reads a file, has it changed and replaces it, under its lock. A file that is missing is left to change: then into is as it was given. What change
+// returns false for is not written. The lock is not held while a file that is half written is waited for: others would give up meanwhile.
+func edit(ctx context.Context, path string, into any, change func(there bool) (bool, error)) error {
+	return patiently(ctx, func() error { return editOnce(ctx, path, into, change) })
+}
+
+func editOnce(ctx context.Context, path string, into any, change func(there bool) (bool, error)) error {
+	lock, err := lockFile(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer lock.unlock()
+	err = readOnce(path, into)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	write, err := change(err == nil)
+	if err != nil || !write {
+		return err
+	}
+	data, err := projection.Encode(into)
+	if err != nil {
+		return err
+	}
+	if err := lock.sure(); err != nil {
+		return err
+	}
+	return replace(path, data)
+}
+
+// Config reads the roster.
+func (t *Team) Config(ctx context.Context) (c projection.Config, err error) {
+	err = read(ctx, t.config(), &c)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = t.gone()
+	}
+	return c, err
+}
+
+func (t *Team) gone() error {
+	return &team.Error{Code: team.Finished, Text: fmt.Sprintf("team %s of Claude Code is over: %s is gone", t.Name, t.config())}
+}
+
+// roll is the part of config.json that is changed here.
+type roll struct {
+	config  *object
+	members []*object
+}
+
+// amend changes the list of members.
+func (t *Team) amend(ctx context.Context, change func(r *roll) (bool, error)) error {
+	r := &roll{config: &object{}}
+	return edit(ctx, t.config(), r.config, func(there bool) (bool, error) {
+		if !there {
+			return false, t.gone()
+		}
+		if err := json.Unmarshal(r.config.values["members"], &r.members); err != nil {
+			return false, &DamagedError{t.config(), err}
+		}
+		write, err := change(r)
+		if err != nil || !write {
+			return false, err
+		}
+		return true, r.config.set("members", r.members)
+	})
+}
+
+func (r *roll) find(name string) int {
+	return slices.IndexFunc(r.members, func(o *object) bool {
+		var m projection.Member
+		return o != nil && o.decode(&m) == nil && m.Name == name
+	})
+}
+
+// Join adds a member to the roster.
+func (t *Team) Join(ctx context.Context, m projection.Member) error {
+	if err := team.CheckNewMember(m.Name, Lead); err != nil {
+		return err
+	}
+	return t.amend(ctx, func(r *roll) (bool, error) {
+		if r.find(m.Name) >= 0 {
+			return false, &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a %s on team %s already; take another name", m.Name, t.Name)}
+		}
+		o, err := objectOf(m)
+		r.members = append(r.members, o)
+		return true, err
+	})
+}
+
+// Leave takes a member off the roster, if it is there.
+func (t *Team) Leave(ctx context.Context, name string) error {
+	return t.amend(ctx, func(r *roll) (bool, error) {
+		i := r.find(name)
+		if i < 0 {
+			return false, nil
+		}
+		r.members = slices.Delete(r.members, i, i+1)
+		return true, nil
+	})
+}
+
+// SetActive says of a member whether it is at work.
+func (t *Team) SetActive(ctx context.Context, name string, active bool) error {
+	return t.amend(ctx, func(r *roll) (bool, error) {
+		i := r.find(name)
+		if i < 0 {
+			return false, t.nobody(name)
+		}
+		var m projection.Member
+		if err := r.members[i].decode(&m); err != nil {
+			return false, err
+		}
+		if m.IsActive != nil && *m.IsActive == active {
+			return false, nil
+		}
+		return true, r.members[i].set("isActive", active)
+	})
+}
+
+func (t *Team) nobody(name string) error {
+	return &team.Error{Code: team.NotFound, Text: fmt.Sprintf("nobody on team %s is called %q", t.Name, name)}
+}

@@ -1,0 +1,84 @@
+// Package teamfilestest plays recordings of the files of real teams of Claude Code's, for the tests of whoever reads such files.
+//
+// # Authority
+//
+// The package has every change of these files from before a team was there until it was gone, and makes them again. What is in the files it does not know: that is for
+// its users to find out, each in its own way.
+package teamfilestest
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Versions of Claude Code of which there is a recording, one of either age.
+var Versions = []string{"2.1.47", "2.1.329"}
+
+//go:embed testdata
+var testdata embed.FS
+
+// Change is one change of a file or a folder.
+type Change struct {
+	T       int64  // milliseconds since the recording began
+	Path    string // from Claude Code's folder, with slashes; that of a folder ends with one
+	Content string // of a file, whole
+	Removed bool
+}
+
+// Recording returns the changes of the files of one team.
+func Recording(t testing.TB, version string) (all []Change) {
+	t.Helper()
+	data, err := testdata.ReadFile("testdata/claude-" + version + ".jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(data) {
+		var c Change
+		if err := json.Unmarshal(line, &c); err != nil {
+			t.Fatal(err)
+		}
+		c.Path = strings.TrimPrefix(c.Path, "/.claude/")
+		all = append(all, c)
+	}
+	return all
+}
+
+// Roster is the name of the team whose config.json the change writes; "" for any other change.
+func (c Change) Roster() string {
+	if is, _ := path.Match("teams/*/config.json", c.Path); is && !c.Removed {
+		return path.Base(path.Dir(c.Path))
+	}
+	return ""
+}
+
+// Ends reports whether the team's folder goes.
+func (c Change) Ends() bool {
+	is, _ := path.Match("teams/*/", c.Path)
+	return is && c.Removed
+}
+
+// Play makes the change in the folder claude, in place, as Claude Code does.
+func (c Change) Play(t testing.TB, claude string) {
+	t.Helper()
+	file := filepath.Join(claude, filepath.FromSlash(c.Path))
+	var err error
+	switch {
+	case c.Removed:
+		err = os.RemoveAll(file)
+	case strings.HasSuffix(c.Path, "/"):
+		err = os.MkdirAll(file, 0o700)
+	default:
+		if err = os.MkdirAll(filepath.Dir(file), 0o700); err == nil {
+			err = os.WriteFile(file, []byte(c.Content), 0o600)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,318 @@
+// Package branches finds the git branches that a team leaves in its repository, and removes them.
+//
+// # Authority
+//
+// A branch is a team's by its name and by what the team knows: the branch cadre/TEAM, where the checkpoints on it are of this very team, and the branches of its members
+// that worked in worktrees, with those that were made for work which does not follow them. Any other branch, whatever its name, is never touched.
+//
+// # Guarantees
+//
+//   - A branch that is checked out anywhere stays. A worktree of the team that is gone counts for nothing: [Forget] removes what git still knows of it.
+//   - A branch is removed only as it was listed: one that has moved since stays. What it was is told, so that it can be made again.
+//   - Unless it is forced, a branch stays while no branch, tag or checkpoint that stays has its commits. They are named. The branches
+//     that are to go are judged as one set, so work keeps the name of its member's branch, and not that of the checkpoints alone.
+//   - Uncommitted work that a checkpoint carries is lost only where neither HEAD nor the work tree has it. The report is cadre's own.
+//   - The branch of checkpoints goes last. Killed in between, whoever comes next still finds there what else is the team's.
+package branches
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cadre/internal/consolidate"
+	"cadre/internal/git"
+	"cadre/internal/git/checkout"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/git/worktree"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// Branch is one that a team leaves.
+type Branch struct {
+	Name        string `json:"name"`
+	Commit      string `json:"commit,omitempty"`      // that it names
+	Checkpoints bool   `json:"checkpoints,omitempty"` // it has no work of a member, but the checkpoints of the team
+	Merged      bool   `json:"merged"`                // all of it is in HEAD
+	CheckedOut  string `json:"checkedOut,omitempty"`  // the work tree that it is checked out in; it stays
+	Removed     bool   `json:"removed"`
+	Lost        []Lost `json:"lost,omitempty"`    // commits that only this branch leads to, and that it stays for; the newest first
+	Unknown     string `json:"unknown,omitempty"` // why nobody knows whether it is there
+}
+
+// Lost is a commit that would be lost with its branch.
+type Lost struct {
+	Commit  string `json:"commit"`
+	Subject string `json:"subject"`
+}
+
+// String says what the branch is, for people.
+func (b Branch) String() string {
+	switch {
+	case b.Unknown != "":
+		return "unknown: " + b.Unknown
+	case b.Removed:
+		return fmt.Sprintf("removed; it was %.12s", b.Commit)
+	case b.CheckedOut != "":
+		return "checked out in " + b.CheckedOut
+	case len(b.Lost) == 1:
+		return "stays: 1 commit is only there"
+	case len(b.Lost) > 0:
+		return fmt.Sprintf("stays: %d commits are only there", len(b.Lost))
+	case b.Checkpoints:
+		return "checkpoints"
+	case b.Merged:
+		return "merged into HEAD"
+	}
+	return "not merged into HEAD"
+}
+
+// Of lists the branches of the team. Where its repository cannot be reached they are those that it may have there.
+func Of(ctx context.Context, procs *proc.Register, t team.Team, members []team.Member) ([]Branch, error) {
+	g := git.Runner{Procs: procs, Dir: t.Dir}
+	out, err := g.Text(ctx, "for-each-ref", "--format=%(refname:lstrip=2)%09%(objectname)%09%(worktreepath)", "refs/heads/cadre/"+t.Name, "refs/heads/cadre/"+t.Name+"@*")
+	if refused := (*git.Refusal)(nil); errors.As(err, &refused) {
+		return unknown(t, members, unreachable(t, refused)), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	its, err := lastCheckpoint(ctx, procs, t)
+	if err != nil {
+		return nil, err
+	}
+	var all []Branch
+	for line := range strings.Lines(out) {
+		fields := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("git for-each-ref says %.80q", line)
+		}
+		b := Branch{Name: fields[0], Commit: fields[1], CheckedOut: fields[2], Checkpoints: fields[0] == "cadre/"+t.Name}
+		if b.Checkpoints && its == nil || !b.Checkpoints && !isOf(b.Name, t, members) {
+			continue
+		}
+		if b.Merged, err = g.Holds(ctx, "merge-base", "--is-ancestor", b.Commit, "HEAD"); err != nil {
+			if refused := (*git.Refusal)(nil); !errors.As(err, &refused) { // there is no HEAD that anything could be merged into
+				return nil, err
+			}
+		}
+		all = append(all, b)
+	}
+	slices.SortStableFunc(all, func(a, b Branch) int { // the checkpoints last
+		switch {
+		case a.Checkpoints == b.Checkpoints:
+			return strings.Compare(a.Name, b.Name)
+		case a.Checkpoints:
+			return 1
+		}
+		return -1
+	})
+	return all, nil
+}
+
+// lastCheckpoint is the last checkpoint of this very team on the repository's own branch; nil where there is none.
+func lastCheckpoint(ctx context.Context, procs *proc.Register, t team.Team) (*checkpoint.Listed, error) {
+	all, err := checkpoint.List(ctx, procs, t.Dir)
+	i := slices.IndexFunc(all, func(c checkpoint.Listed) bool { return c.Remote == "" && c.Name == t.Name && c.Team == t.ID })
+	if i < 0 || err != nil {
+		return nil, err
+	}
+	return &all[i], nil
+}
+
+// strayed is what the name of a branch ends with that was made for work which does not follow the member's own: a commit.
+var strayed = regexp.MustCompile(`^-[0-9a-f]{4,64}$`)
+
+// isOf reports whether the branch is that of a member, or was made for work of it.
+func isOf(name string, t team.Team, members []team.Member) bool {
+	return slices.ContainsFunc(members, func(m team.Member) bool {
+		rest, ok := strings.CutPrefix(name, team.BranchOf(t.Name, m.Name))
+		return m.Isolation == team.Worktree && ok && (rest == "" || strayed.MatchString(rest))
+	})
+}
+
+// unknown are the branches that the team may have in a repository that cannot be reached.
+func unknown(t team.Team, members []team.Member, why string) (all []Branch) {
+	for _, m := range members {
+		if m.Isolation == team.Worktree {
+			all = append(all, Branch{Name: team.BranchOf(t.Name, m.Name), Unknown: why})
+		}
+	}
+	if t.Base.Top != "" {
+		all = append(all, Branch{Name: "cadre/" + t.Name, Checkpoints: true, Unknown: why})
+	}
+	return all
+}
+
+// unreachable says why git cannot list the branches, in words about the directory where that is what is missing.
+func unreachable(t team.Team, refused *git.Refusal) string {
+	if missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t)); ok {
+		return missing.Path + " " + missing.Why
+	}
+	return strings.TrimPrefix(refused.Words, "fatal: ")
+}
+
+// Forget has the repository forget worktrees of the team that are gone; its reports whether a directory is one of the team's. git keeps
+// a branch that it believes to be checked out there, and a cleanup that was killed leaves such an entry. Where the repository cannot be
+// reached it does nothing, and [Of] says so.
+func Forget(ctx context.Context, procs *proc.Register, t team.Team, its func(dir string) bool) error {
+	err := worktree.Forget(ctx, procs, t.Dir, its)
+	if _, refused := errors.AsType[*git.Refusal](err); refused {
+		return nil
+	}
+	return err
+}
+
+// Remove removes the branches that were listed, and says of each whether it is gone. Unless it is forced, one whose commits would be
+// lost stays, and names them.
+func Remove(ctx context.Context, procs *proc.Register, t team.Team, all []Branch, force bool) ([]Branch, error) {
+	g := git.Runner{Procs: procs, Dir: t.Dir}
+	all = slices.Clone(all)
+	going := map[string]bool{}
+	for _, b := range all {
+		going[b.Name] = b.Unknown == "" && b.CheckedOut == ""
+	}
+	for i := range all {
+		b := &all[i]
+		if b.Unknown != "" || b.CheckedOut != "" {
+			continue
+		}
+		now, err := g.Text(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+b.Name)
+		refused := (*git.Refusal)(nil)
+		switch {
+		case errors.As(err, &refused): // somebody else was faster
+			b.Removed = true
+			continue
+		case err != nil:
+			return all, err
+		case now != b.Commit:
+			b.Unknown, going[b.Name] = "it has moved meanwhile", false
+			continue
+		}
+		if !force {
+			if b.Lost, err = lost(ctx, procs, t, *b, going); err != nil {
+				return all, err
+			}
+			if len(b.Lost) > 0 {
+				going[b.Name] = false
+				continue
+			}
+		}
+		if _, err := g.Text(ctx, "branch", "--quiet", "-D", b.Name); errors.As(err, &refused) { // checked out just now, say
+			b.Unknown, going[b.Name] = refused.Words, false
+			continue
+		} else if err != nil {
+			return all, err
+		}
+		b.Removed = true
+	}
+	return all, nil
+}
+
+// lost returns the commits that are reachable from the branch, and from nothing but it and the other
+// branches that are going. Of the branch of checkpoints these are the commits of members and what was
+// not committed, as the last checkpoint carries them: checkpoints themselves are no work, and what
+// earlier ones carried was continued or left.
+func lost(ctx context.Context, procs *proc.Register, t team.Team, b Branch, going map[string]bool) ([]Lost, error) {
+	g := git.Runner{Procs: procs, Dir: t.Dir}
+	tips := []string{b.Commit}
+	if b.Checkpoints {
+		its, err := lastCheckpoint(ctx, procs, t)
+		if err != nil || its == nil {
+			return nil, err
+		}
+		if tips, err = carried(ctx, g, its.Work); len(tips) == 0 || err != nil {
+			return nil, err
+		}
+	}
+	args := slices.Concat([]string{"log", "--no-show-signature", "--format=%H%x09%s"}, tips, []string{"--not"})
+	for name, goes := range going {
+		if goes {
+			args = append(args, "--exclude=refs/heads/"+name)
+		}
+	}
+	// The references that cadre itself keeps commits with go with the team.
+	out, err := g.Text(ctx, append(args, "--exclude=refs/cadre/"+t.Name+"/*", "--all")...)
+	if err != nil {
+		return nil, err
+	}
+	var all []Lost
+	for line := range strings.Lines(out) {
+		commit, subject, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		all = append(all, Lost{commit, subject})
+	}
+	return all, nil
+}
+
+// carried returns the commits of members' branches that a checkpoint carries, and the one of what was
+// not committed if any of that would be lost. That commit itself is never merged, so its files decide.
+func carried(ctx context.Context, g git.Runner, w checkpoint.Work) (tips []string, err error) {
+	for _, tip := range w.Branches {
+		tips = append(tips, tip.Commit)
+	}
+	if w.Shared == "" {
+		return tips, nil
+	}
+	nowhere, err := uncommitted(ctx, g, w)
+	if nowhere {
+		tips = append(tips, w.Shared)
+	}
+	return tips, err
+}
+
+// uncommitted reports whether the commit of what was not committed has a file as neither HEAD nor the
+// work tree has it. The report does not count: cadre wrote it, and nobody works on it.
+func uncommitted(ctx context.Context, g git.Runner, w checkpoint.Work) (bool, error) {
+	from := w.Head
+	if from == "" {
+		var err error
+		if from, err = g.Text(ctx, "hash-object", "-t", "tree", "--stdin"); err != nil { // the empty tree
+			return false, err
+		}
+	}
+	changed, err := g.Changes(ctx, "diff-tree", "-r", from, w.Shared)
+	if err != nil {
+		return false, err
+	}
+	_, top, err := consolidate.Head(ctx, g.Procs, g.Dir)
+	if err != nil {
+		return false, err
+	}
+	changed = slices.DeleteFunc(changed, func(c git.Change) bool { return c.Path == w.Report })
+	if changed, err = both(changed, func() ([]git.Change, error) {
+		return g.Changes(ctx, "diff-tree", "-r", w.Shared, "HEAD")
+	}); len(changed) == 0 || err != nil {
+		return false, err
+	}
+	if top == "" { // a bare repository
+		return true, nil
+	}
+	scratch, err := os.MkdirTemp("", "cadre-branches-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(scratch)
+	changed, err = both(changed, func() ([]git.Change, error) {
+		return consolidate.Return{Procs: g.Procs, Dir: g.Dir, Scratch: scratch, From: w.Head, To: w.Shared}.Lacks(ctx)
+	})
+	return len(changed) > 0, err
+}
+
+// both returns the changes whose paths are among those that differ, too. All of them stay where git
+// cannot say which do: there is no HEAD, say, or a link stands where a folder was.
+func both(changed []git.Change, differ func() ([]git.Change, error)) ([]git.Change, error) {
+	found, err := differ()
+	if _, refused := errors.AsType[*git.Refusal](err); refused {
+		return changed, nil
+	}
+	differs := map[string]bool{}
+	for _, c := range found {
+		differs[c.Path] = true
+	}
+	return slices.DeleteFunc(changed, func(c git.Change) bool { return !differs[c.Path] }), err
+}

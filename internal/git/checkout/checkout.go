@@ -1,0 +1,236 @@
+// Package checkout tells whether the directory that a team works in is still there, and still holds the repository that the team was
+// created in.
+//
+// # Authority
+//
+// It looks, and touches nothing. What is refused for what it finds is its callers' affair; that nobody is started in a directory that
+// is not the team's is what it is for.
+//
+// # How a repository is known
+//
+// By the commit that HEAD named when the team was created, or by a checkpoint of this very team. A repository that has neither is
+// another one. Where the team knows of no commit, and no checkpoint was made, nobody can tell, and the repository is taken for the
+// team's.
+//
+// # Guarantees
+//
+//   - A directory that is missing is never taken for one that was moved: it may be on a volume that is not mounted.
+//   - A person who says where the project is now is believed only as far as the repository bears it out.
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cadre/internal/git"
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// What is missing.
+const (
+	Directory  = "directory"
+	Repository = "repository"
+)
+
+// MissingError says that the directory of a team, or its repository, is not where it was. Only a person can mend that.
+type MissingError struct {
+	What string // [Directory] or [Repository]
+	Path string
+	Why  string // continues a sentence that begins with Path
+	Try  string // what to do, as a sentence
+}
+
+func (e *MissingError) Error() string { return e.Path + " " + e.Why + ". " + e.Try }
+
+// IsMissing reports whether the error says that a team's directory or repository is missing.
+func IsMissing(err error) bool {
+	_, ok := errors.AsType[*MissingError](err)
+	return ok
+}
+
+// Glance looks only at what can be seen without git, which is much faster. Its error is a [*MissingError].
+func Glance(t team.Team) error {
+	if t.Observed != "" { // it works wherever its own agents do
+		return nil
+	}
+	info, err := os.Stat(t.Dir)
+	try := fmt.Sprintf("Bring it back or mount its volume. If the project was moved, say where it is now: cadre resume %s --dir DIR", t.Name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &MissingError{Directory, t.Dir, "does not exist", try}
+	case err != nil:
+		return &MissingError{Directory, t.Dir, "cannot be looked at: " + reason(err), "Make it readable, and try again."}
+	case !info.IsDir():
+		return &MissingError{Directory, t.Dir, "is not a directory", try}
+	case t.Base.Top == "" || elsewhere(t):
+		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(t.Base.Top, ".git")); errors.Is(err, fs.ErrNotExist) {
+		return &MissingError{Repository, t.Base.Top, "holds no git repository any more", try}
+	}
+	return nil
+}
+
+// elsewhere reports whether the team may have been created in another work tree than the one that it works in now: it came back from a checkpoint,
+// which may have come from another clone.
+func elsewhere(t team.Team) bool { return t.Restored.ID != "" }
+
+// reason is an error of a file without its path.
+func reason(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
+// Check says why nobody can work in the directory of the team; nil where somebody can. An error that is not a [*MissingError] says
+// that nobody knows.
+func Check(ctx context.Context, procs *proc.Register, t team.Team) error {
+	if err := Glance(t); err != nil || t.Observed != "" || t.Base.Top == "" || git.Installed() != nil {
+		return err
+	}
+	top, err := topOf(ctx, procs, t.Dir)
+	try := fmt.Sprintf("Bring the repository back, or say where it is now: cadre resume %s --dir DIR", t.Name)
+	switch refused := (*git.Refusal)(nil); {
+	case errors.As(err, &refused):
+		return &MissingError{Repository, t.Dir, "is in no work tree that git can use: " + refused.Words, try}
+	case err != nil:
+		return err
+	case top == t.Base.Top || elsewhere(t):
+	case same(top, t.Base.Top):
+		return &MissingError{Repository, t.Base.Top, "is now a link to " + top, fmt.Sprintf("Continue there: cadre resume %s --dir %s", t.Name, sanitize.Quote(t.Dir))}
+	default:
+		return &MissingError{Repository, t.Dir, fmt.Sprintf("is in the repository %s, and the team was created in %s", top, t.Base.Top), try}
+	}
+	its, err := identify(ctx, procs, t, t.Dir)
+	if err == nil && !its {
+		err = &MissingError{Repository, t.Dir, "is in another repository" + lacks(t), try}
+	}
+	return err
+}
+
+func topOf(ctx context.Context, procs *proc.Register, dir string) (string, error) {
+	return git.Runner{Procs: procs, Dir: dir}.Text(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel")
+}
+
+// identify reports whether the repository of the directory is the team's, or may be.
+func identify(ctx context.Context, procs *proc.Register, t team.Team, dir string) (bool, error) {
+	g := git.Runner{Procs: procs, Dir: dir}.With("GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1")
+	if t.Base.Commit != "" {
+		out, err := g.Run(ctx, []byte(t.Base.Commit+"^{commit}\n"), "cat-file", "--batch-check=%(objecttype)")
+		if err != nil || strings.TrimSpace(string(out)) == "commit" {
+			return err == nil, err
+		}
+	}
+	all, err := checkpoint.List(ctx, procs, dir)
+	if err != nil {
+		return false, err
+	}
+	others := false
+	for _, c := range all {
+		if c.Team == t.ID {
+			return true, nil
+		}
+		others = others || c.Name == t.Name && c.Team != ""
+	}
+	return t.Base.Commit == "" && !others, nil
+}
+
+// Lacking returns those of the commits that the repository of the directory does not have.
+func Lacking(ctx context.Context, procs *proc.Register, dir string, commits []string) (lacking []string, err error) {
+	if len(commits) == 0 {
+		return nil, nil
+	}
+	g := git.Runner{Procs: procs, Dir: dir}.With("GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1")
+	out, err := g.Run(ctx, []byte(strings.Join(commits, "\n")+"\n"), "cat-file", "--batch-check=%(objecttype)")
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	for i, commit := range commits {
+		if i >= len(lines) || lines[i] != "commit" {
+			lacking = append(lacking, commit)
+		}
+	}
+	return lacking, nil
+}
+
+// lacks says by what a repository is not the team's.
+func lacks(t team.Team) string {
+	if t.Base.Commit == "" {
+		return ", whose checkpoints are of another team of that name"
+	}
+	return fmt.Sprintf(": it has neither the commit %.12s, which was checked out when the team was created, nor a checkpoint of the team", t.Base.Commit)
+}
+
+// Moved finds the team's directory where a person says that the project is now: the directory itself, or the top of its work tree. It
+// returns the directory and the top of the work tree as the team is to know them. It is refused where the project is still where it
+// was, or is another one.
+func Moved(ctx context.Context, procs *proc.Register, t team.Team, to string) (dir, top string, err error) {
+	refuse := func(format string, args ...any) error {
+		return &team.Error{Code: team.Invalid, Text: fmt.Sprintf(format, args...)}
+	}
+	switch err := Check(ctx, procs, t); {
+	case err == nil && same(t.Dir, to):
+		return t.Dir, t.Base.Top, nil
+	case err == nil && t.Base.Top != "" && same(t.Base.Top, to):
+		return t.Dir, t.Base.Top, nil
+	case err == nil:
+		return "", "", refuse("team %s works in %s, which is as it was; --dir is for a project that was moved. Continue there: cadre resume %s", t.Name, t.Dir, t.Name)
+	case !IsMissing(err):
+		return "", "", err
+	}
+	if t.Base.Top == "" {
+		return to, "", nil
+	}
+	if err := git.Installed(); err != nil {
+		return "", "", refuse("whether %s is the repository of team %s cannot be seen without git: %v", to, t.Name, err)
+	}
+	top, err = topOf(ctx, procs, to)
+	switch refused := (*git.Refusal)(nil); {
+	case errors.As(err, &refused):
+		return "", "", refuse("%s is not the project of team %s, which is a git repository: %s", to, t.Name, refused.Words)
+	case err != nil:
+		return "", "", err
+	}
+	if dir, err = below(t, to, top); err != nil {
+		return "", "", err
+	}
+	its, err := identify(ctx, procs, t, to)
+	if err == nil && !its {
+		err = refuse("%s is not the repository of team %s%s", to, t.Name, lacks(t))
+	}
+	return dir, top, err
+}
+
+// below is the directory of the team, in the work tree that was moved to top. The person has named it, or the top.
+func below(t team.Team, to, top string) (string, error) {
+	sub, err := filepath.Rel(t.Base.Top, t.Dir)
+	if err != nil || !filepath.IsLocal(sub) || sub == "." { // the one was named by a link: only the person knows
+		return to, nil
+	}
+	for _, dir := range []string{to, filepath.Join(to, sub)} {
+		if same(dir, filepath.Join(top, sub)) {
+			return dir, nil
+		}
+	}
+	return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("team %s works in the folder %s of its repository, and %s is not there", t.Name, sub, filepath.Join(top, sub))}
+}
+
+// same reports whether both are there and the same, whatever links lead to them.
+func same(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}

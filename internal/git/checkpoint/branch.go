@@ -1,0 +1,254 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"cadre/internal/git"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// branch keeps checkpoints as commits.
+type branch struct {
+	git  git.Runner
+	repo string // the folder that all its work trees have in common
+	name string // cadre/TEAM
+	dir  string // in the tree
+	null string // the id of no object, in the format of the repository
+
+	files git.Runner // in the work tree
+	top   string     // of the work tree; "" for none
+
+	once   sync.Once
+	author string // name and mail address
+
+	known  map[string]item // what was found out of files that may be as they were; used by one at a time
+	shared struct{ sum, commit string }
+	packed packing
+}
+
+func newBranch(procs *proc.Register, repo repository, name string) *branch {
+	return &branch{git: repo.runner(procs), repo: repo.dir, name: "cadre/" + name, dir: ".claude/teams/" + name, null: strings.Repeat("0", repo.digits),
+		files: git.Runner{Procs: procs, Dir: repo.top, Env: []string{"GIT_NO_LAZY_FETCH=1"}, Limit: gitTimeout, Patience: -1}, top: repo.top}
+}
+
+func (b *branch) place() string { return "the branch " + b.name + " of " + b.repo }
+
+func (b *branch) ref() string { return "refs/heads/" + b.name }
+
+func (b *branch) load(ctx context.Context) (*tip, error) { return b.loadAt(ctx, b.ref()) }
+
+// loadAt returns the checkpoint that a ref names, or the one of a commit; nil where there is none.
+func (b *branch) loadAt(ctx context.Context, ref string) (*tip, error) {
+	found, err := b.objects(ctx, ref, b.object(ref, stateFile), b.object(ref, logs[mailbox].file), b.object(ref, logs[tasks].file))
+	if err != nil || found[0] == nil {
+		return nil, err
+	}
+	if found[0].kind != "commit" || found[1] == nil {
+		return nil, &DamageError{b.place(), fmt.Sprintf("it has no %s/%s, so it is none of cadre's", b.dir, stateFile)}
+	}
+	var tails [2][]byte
+	for n := range logs {
+		if o := found[2+n]; o != nil {
+			tails[n] = o.data
+		}
+	}
+	i, err := open(found[1].data, tails)
+	if err != nil {
+		return nil, &DamageError{b.place(), err.Error()}
+	}
+	return &tip{found[0].id, i}, nil
+}
+
+// read returns the files of a checkpoint; nil for one that is not there.
+func (b *branch) read(ctx context.Context, at *tip, files []string) ([][]byte, error) {
+	specs := make([]string, len(files))
+	for i, name := range files {
+		specs[i] = b.object(at.id, name)
+	}
+	found, err := b.objects(ctx, specs...)
+	if err != nil {
+		return nil, err
+	}
+	texts := make([][]byte, len(files))
+	for i, o := range found {
+		if o != nil {
+			texts[i] = o.data
+		}
+	}
+	return texts, nil
+}
+
+func (b *branch) object(commit, file string) string { return commit + ":" + b.dir + "/" + file }
+
+type object struct {
+	id, kind string
+	data     []byte
+}
+
+// objects reads any number of objects with one git; nil for one that is not there.
+func (b *branch) objects(ctx context.Context, specs ...string) ([]*object, error) {
+	if len(specs) == 0 {
+		return nil, nil
+	}
+	out, err := b.git.Run(ctx, []byte(strings.Join(specs, "\n")+"\n"), "cat-file", "--batch")
+	if _, ok := errors.AsType[*git.Refusal](err); ok {
+		return nil, &DamageError{b.place(), err.Error()}
+	} else if err != nil {
+		return nil, err
+	}
+	found := make([]*object, len(specs))
+	for i, spec := range specs {
+		head, rest, ok := bytes.Cut(out, []byte("\n"))
+		fields := strings.Fields(string(head))
+		if !ok || len(fields) < 2 {
+			return nil, fmt.Errorf("git cat-file says %.80q of %s", head, spec)
+		}
+		if out = rest; len(fields) != 3 || fields[len(fields)-1] == "missing" {
+			continue
+		}
+		size, err := strconv.Atoi(fields[2])
+		if err != nil || size >= len(out) {
+			return nil, fmt.Errorf("git cat-file says %.80q of %s", head, spec)
+		}
+		found[i] = &object{fields[0], fields[1], out[:size:size]}
+		out = out[size+1:]
+	}
+	return found, nil
+}
+
+// mostParents is how many parents a commit has at most: more are hard to look at, so that further ones are those of commits before it.
+const mostParents = 15
+
+// save commits the files on top of on, and moves the branch there if it is still at on. The commits of the work are further parents, each once.
+func (b *branch) save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (string, error) {
+	parents := next.carried
+	for len(parents) > mostParents {
+		s := b.stream(ctx, next.doc.Updated, "Work of team "+next.doc.TeamName+"\n\n[skip ci]\n")
+		s.line("from %s", parents[0])
+		for _, parent := range parents[1:mostParents] {
+			s.line("merge %s", parent)
+		}
+		s.line("deleteall")
+		id, err := s.commit(ctx)
+		if err != nil {
+			return "", b.failed(err)
+		}
+		parents = append(parents[mostParents:len(parents):len(parents)], id)
+	}
+	first := ""
+	if on != nil {
+		first = on.id
+	} else if len(parents) > 0 { // so that the line of first parents has checkpoints only
+		var err error
+		if first, err = b.stream(ctx, next.doc.Created, "Checkpoints of team "+next.doc.TeamName+"\n\n[skip ci]\n").commit(ctx); err != nil {
+			return "", b.failed(err)
+		}
+	}
+	s := b.stream(ctx, next.doc.Updated, next.message)
+	if first != "" {
+		s.line("from %s", first)
+	}
+	for _, parent := range parents {
+		s.line("merge %s", parent)
+	}
+	if fresh {
+		s.line("deleteall")
+	}
+	if on != nil && !fresh {
+		for _, old := range on.image.doc.Sheets {
+			if !slices.Contains(next.doc.Sheets, old) {
+				s.line("D %s/%s", b.dir, old.file())
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path := b.dir + "/" + name
+		if name == readmeFile { // where a forge looks for it
+			path = name
+		}
+		s.line("M 100644 inline %s", path)
+		s.data(files[name])
+	}
+	id, err := s.commit(ctx)
+	old := b.null
+	if on != nil {
+		old = on.id
+	}
+	if err == nil {
+		_, err = b.git.Run(ctx, nil, "update-ref", "-m", "checkpoint", b.ref(), id, old)
+	}
+	if err != nil {
+		return "", b.failed(err)
+	}
+	b.pack(ctx, id)
+	return id, nil
+}
+
+// failed says what kept a commit from its branch.
+func (b *branch) failed(err error) error {
+	_, locked := errors.AsType[*git.LockedError](err)
+	refused, ok := errors.AsType[*git.Refusal](err)
+	switch {
+	case ok && strings.Contains(refused.Words, "cannot create '"+b.ref()+"'"):
+		return fmt.Errorf("%w of %s: %s", ErrBlocked, b.place(), b.obstacle(refused.Words))
+	case locked, ok && slices.ContainsFunc(collisions, func(words string) bool { return strings.Contains(refused.Words, words) }):
+		return fmt.Errorf("%w: %w", errMoved, err)
+	}
+	return fmt.Errorf("%s: %w", b.place(), err)
+}
+
+// stream is the input of git fast-import that makes one commit.
+type stream struct {
+	b  *branch
+	in bytes.Buffer
+}
+
+// stream begins a commit. It is made on a branch of no member, which is taken back before it is there: fast-import would look itself whether it may move the
+// right one, but beside a running git gc it has been seen to move it when it must not. update-ref looks while it holds the lock.
+func (b *branch) stream(ctx context.Context, at team.Time, message string) *stream {
+	b.once.Do(func() { b.author = b.git.Author(ctx) })
+	s := &stream{b: b}
+	s.line("feature done\ncommit %s@_\nmark :1", b.ref())
+	for _, role := range []string{"author", "committer"} {
+		s.line("%s %s %d +0000", role, b.author, max(0, int64(at)/1000))
+	}
+	s.data([]byte(message))
+	return s
+}
+
+func (s *stream) line(format string, args ...any) { fmt.Fprintf(&s.in, format+"\n", args...) }
+
+func (s *stream) data(text []byte) {
+	s.line("data %d", len(text))
+	s.in.Write(text)
+	s.in.WriteByte('\n')
+}
+
+// commit makes the commit, which nothing refers to yet.
+func (s *stream) commit(ctx context.Context) (string, error) {
+	s.line("get-mark :1\nreset %s@_\nfrom %s\n\ndone", s.b.ref(), s.b.null)
+	out, err := s.b.git.Run(ctx, s.in.Bytes(), "fast-import", "--quiet", "--done", "--date-format=raw")
+	return strings.TrimSpace(string(out)), err
+}
+
+// obstacle is the branch that git says is in the way: cadre, or one below ours.
+func (b *branch) obstacle(words string) string {
+	for _, quoted := range strings.Split(words, "'") {
+		if name, ok := strings.CutPrefix(quoted, "refs/heads/"); ok && name != b.name {
+			return "it is named " + name + ", and git can keep only one of the two; rename it to have them there: git branch -m " + name + " NAME"
+		}
+	}
+	return words
+}
+
+// collisions are what git says when somebody else writes at the same time, besides that a lock is held: the branch moved, a folder was just swept away.
+var collisions = []string{"but expected", "reference already exists", "unable to resolve reference", "unable to create temporary file"}

@@ -1,0 +1,112 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// Listed is the last checkpoint on a branch, at a glance.
+type Listed struct {
+	Name       string          `json:"name"`             // of the team
+	Remote     string          `json:"remote,omitempty"` // that had the branch when it was fetched last; "" for a branch of the repository itself
+	Commit     string          `json:"commit"`
+	Team       string          `json:"teamId,omitempty"` // "" where the checkpoint cannot be read
+	Seq        int64           `json:"seq,omitempty"`
+	Status     team.TeamStatus `json:"status,omitempty"`
+	Pending    int             `json:"pending"`
+	InProgress int             `json:"inProgress"`
+	Completed  int             `json:"completed"`
+	UpdatedAt  team.Time       `json:"updatedAt,omitempty"`
+	Members    []string        `json:"members,omitempty"`
+	Why        string          `json:"why,omitempty"` // it cannot be read
+
+	Machine  string `json:"-"` // that made it
+	Released bool   `json:"-"` // the machine let go of the team with it
+	Work     Work   `json:"-"` // that it carries
+}
+
+// Where names the branch as git does.
+func (l Listed) Where() string {
+	if l.Remote != "" {
+		return l.Remote + "/cadre/" + l.Name
+	}
+	return "cadre/" + l.Name
+}
+
+// List returns the checkpoints that the repository of the directory has, on branches of its own and on those of its remotes as they were
+// fetched last, by the names of their teams. A directory in no repository has none. One that was made by a newer cadre is listed as far as
+// it is understood.
+func List(ctx context.Context, procs *proc.Register, dir string) ([]Listed, error) {
+	repo, why, err := find(ctx, procs, dir)
+	if err != nil || why != "" {
+		return nil, err
+	}
+	r := repo.runner(procs)
+	out, err := r.Text(ctx, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/cadre", "refs/remotes/*/cadre/*")
+	if err != nil || out == "" {
+		return nil, err
+	}
+	var all []Listed
+	var specs []string
+	for line := range strings.Lines(out) {
+		id, ref, _ := strings.Cut(strings.TrimRight(line, "\n"), " ")
+		where, name, ok := strings.Cut(strings.TrimPrefix(ref, "refs/"), "/cadre/")
+		if ref, ok := strings.CutPrefix(ref, "refs/heads/cadre/"); ok {
+			where, name = "heads", ref
+		}
+		if (where == "heads" || ok) && team.ValidName(name) {
+			all = append(all, Listed{Name: name, Remote: strings.TrimPrefix(strings.TrimPrefix(where, "heads"), "remotes/"), Commit: id})
+			specs = append(specs, id+":.claude/teams/"+name+"/"+stateFile)
+		}
+	}
+	b := newBranch(procs, repo, "")
+	found, err := b.objects(ctx, specs...)
+	if err != nil {
+		return nil, err
+	}
+	var read []Listed
+	for i, o := range found {
+		if o != nil { // else it is somebody else's branch of such a name
+			all[i].glance(o.data)
+			read = append(read, all[i])
+		}
+	}
+	slices.SortStableFunc(read, func(a, b Listed) int { return strings.Compare(a.Name, b.Name) })
+	return read, nil
+}
+
+// glance reads what a list shows of a checkpoint. Unlike restoring it, that needs no whole and no known format.
+func (l *Listed) glance(text []byte) {
+	var doc struct {
+		TeamID    string          `json:"team_id"`
+		TeamName  string          `json:"team_name"`
+		Sequence  int64           `json:"checkpoint_sequence"`
+		Updated   team.Time       `json:"updated_utc_ms"`
+		Status    team.TeamStatus `json:"status"`
+		Teammates []struct {
+			ID string `json:"id"`
+		} `json:"teammates"`
+		Queue struct {
+			Pending    []string          `json:"pending"`
+			InProgress []json.RawMessage `json:"in_progress"`
+			Count      int               `json:"completed_count"`
+		} `json:"task_queue"`
+		Released bool `json:"released"`
+		Work     Work `json:"work"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil || doc.TeamID == "" || doc.TeamName != l.Name {
+		l.Why = "its " + stateFile + " is damaged, or of another team"
+		return
+	}
+	l.Team, l.Seq, l.Status, l.UpdatedAt = doc.TeamID, doc.Sequence, doc.Status, doc.Updated
+	l.Pending, l.InProgress, l.Completed = len(doc.Queue.Pending), len(doc.Queue.InProgress), doc.Queue.Count
+	l.Machine, l.Released, l.Work = doc.Work.Machine, doc.Released, doc.Work
+	for _, m := range doc.Teammates {
+		l.Members = append(l.Members, m.ID)
+	}
+}

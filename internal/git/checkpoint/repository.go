@@ -1,0 +1,58 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cadre/internal/git"
+	"cadre/internal/sys/proc"
+)
+
+// gitTimeout is what one git command may take, and all of them for one checkpoint.
+const gitTimeout = time.Minute
+
+// repository is where a project is kept.
+type repository struct {
+	dir    string // that all its work trees have in common
+	digits int    // of the ids of its objects
+	top    string // of the work tree that the directory is in; "" for none
+}
+
+// find returns the repository of a directory. Where there is none why says so; an error means that nobody knows.
+func find(ctx context.Context, procs *proc.Register, dir string) (repo repository, why string, err error) {
+	if git.Installed() != nil {
+		return repo, "git is not installed", nil
+	}
+	out, err := git.Runner{Procs: procs, Dir: dir, Limit: gitTimeout}.Text(ctx, "rev-parse", "--show-object-format", "--is-inside-work-tree", "--path-format=absolute", "--git-common-dir", "--show-cdup")
+	refused, ok := errors.AsType[*git.Refusal](err)
+	switch {
+	case ok && strings.Contains(refused.Words, "not a git repository"):
+		return repo, dir + " is not in a git repository", nil
+	case ok:
+		return repo, refused.Words, nil
+	case err != nil:
+		return repo, "", err
+	}
+	parts := strings.Split(out+"\n\n", "\n") // the last line is empty at the top
+	if repo = (repository{dir: parts[2], digits: 40}); parts[0] == "sha256" {
+		repo.digits = 64
+	}
+	if parts[1] == "true" {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return repo, "", err
+		}
+		repo.top = filepath.Join(real, filepath.FromSlash(parts[3]))
+	}
+	return repo, "", nil
+}
+
+// runner runs git in the repository, as it is: nothing stands for something else, and nothing is fetched. What another git holds is looked at anew, rather than waited
+// for. A small checkpoint does not become a pack of its own.
+func (r repository) runner(procs *proc.Register) git.Runner {
+	return git.Runner{Procs: procs, Settings: []string{"fastimport.unpackLimit=100"}, Env: []string{"GIT_DIR=" + r.dir, "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1"},
+		Limit: gitTimeout, Patience: -1}
+}

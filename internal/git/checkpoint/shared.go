@@ -1,0 +1,436 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"cadre/internal/git"
+	"cadre/internal/git/worktree"
+	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
+)
+
+// What is carried of the shared directory without being asked for.
+const (
+	mostFile  = 5 << 20  // bytes
+	mostFiles = 10_000   // that differ from the last commit
+	mostRead  = 32 << 20 // bytes that are looked at for secrets at once
+	mostDirty = 2 << 30  // bytes of the person's files that are read, to know them again
+)
+
+// differing is a path at which the shared directory differs from its last commit.
+type differing struct {
+	path               string
+	unmerged, ignored  bool
+	submodule, changed bool // a submodule, and whether it is at another commit
+	repository         bool // another repository that git does not know of
+}
+
+// item is what is known of a file, for as long as it stays as it is.
+type item struct {
+	stamp string // tells a file that was changed
+	mode  string // as git has it; "" for one that is gone
+	id    string // of the blob, or the text of a link
+	why   string // it is not carried
+	kept  bool   // it is the person's, as it was before the team
+}
+
+// carried reports whether a checkpoint has the path as it is now.
+func (i item) carried() bool { return i.why == "" && !i.kept }
+
+// look asks git how the shared directory differs from its last commit, and what is checked out.
+func (b *branch) look(ctx context.Context, w *Work) ([]differing, error) {
+	out, err := b.files.Run(ctx, nil, "status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--untracked-files=all", "--no-renames", "--ignore-submodules=none", "--ignored=matching")
+	if err != nil {
+		return nil, err
+	}
+	var all []differing
+	seen := map[string]bool{}
+	for raw := range bytes.SplitSeq(out, []byte{0}) {
+		line := string(raw)
+		if len(line) < 3 {
+			continue
+		}
+		var d differing
+		switch line[0] {
+		case '#':
+			switch name, value, _ := strings.Cut(line[2:], " "); {
+			case name == "branch.oid" && value != "(initial)":
+				w.Head = value
+			case name == "branch.head" && value != "(detached)":
+				w.Branch = value
+			}
+			continue
+		case '1': // 1 XY sub mH mI mW hH hI path
+			parts := strings.SplitN(line, " ", 9)
+			if len(parts) != 9 {
+				return nil, fmt.Errorf("git status says %.80q", line)
+			}
+			d = differing{path: parts[8], submodule: parts[2][0] == 'S', changed: parts[2][1] == 'C' || parts[1] != ".M"}
+		case 'u': // u XY sub m1 m2 m3 mW h1 h2 h3 path
+			parts := strings.SplitN(line, " ", 11)
+			d = differing{path: parts[len(parts)-1], unmerged: true}
+		case '?', '!':
+			d = differing{path: strings.TrimSuffix(line[2:], "/"), ignored: line[0] == '!', repository: line[0] == '?' && strings.HasSuffix(line, "/")}
+		default:
+			return nil, fmt.Errorf("git status says %.80q", line)
+		}
+		if !seen[d.path] { // what was taken out of the index and is there all the same is told twice
+			seen[d.path] = true
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
+
+// share adds what is to be carried of the shared directory, by the rule of the consolidation: what differs from the last commit now, and did not when the team was
+// created, is the team's.
+func (b *branch) share(ctx context.Context, t team.Team, before *Work, except []string, w *Work) error {
+	found, err := b.look(ctx, w)
+	if err != nil {
+		return err
+	}
+	switch {
+	case t.Base.Unknown != "":
+		return fmt.Errorf("what the team did there cannot be told from what was there before: %s", t.Base.Unknown)
+	case t.Base.Top == "":
+		return errors.New("what the team did there cannot be told from what was there before: nobody looked when the team was created")
+	case t.Base.Top != b.top:
+		return fmt.Errorf("what the team did there cannot be told from what was there before: it was created in %s", t.Base.Top)
+	}
+	if found, err = b.ignoredIn(ctx, found, w.Include); err != nil {
+		return err
+	}
+	found = slices.DeleteFunc(found, func(d differing) bool { return b.below(d.path, except) || d.submodule && !d.changed })
+	if n := len(found); n > mostFiles {
+		return fmt.Errorf("%d files there differ from the last commit, of at most %d; have git ignore what is not the project's (.gitignore)", n, mostFiles)
+	}
+	items, err := b.items(ctx, t.Base, found, w.Include)
+	if err != nil {
+		return err
+	}
+	var left []Left
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n", w.Head)
+	carried := 0
+	for i, d := range found {
+		switch one := items[i]; {
+		case one.why != "":
+			left = append(left, Left{strings.ToValidUTF8(d.path, "\uFFFD"), one.why, d.ignored})
+		case one.carried():
+			carried++
+			fmt.Fprintf(sum, "%s %s %q\n", one.mode, one.id, d.path)
+		}
+	}
+	slices.SortStableFunc(left, func(a, b Left) int {
+		switch {
+		case a.Ignored == b.Ignored:
+			return strings.Compare(a.Path, b.Path)
+		case a.Ignored:
+			return 1
+		}
+		return -1
+	})
+	w.More = max(0, len(left)-mostLeft)
+	w.Left = left[:len(left)-w.More]
+	if carried == 0 {
+		return nil
+	}
+	w.Sum = hex.EncodeToString(sum.Sum(nil))
+	if before != nil && before.Sum == w.Sum && before.Shared != "" {
+		w.Shared = before.Shared
+		return nil
+	}
+	if w.Sum == b.shared.sum {
+		w.Shared = b.shared.commit
+		return nil
+	}
+	if w.Shared, err = b.commitShared(ctx, t, w.Head, found, items); err != nil {
+		return err
+	}
+	b.shared.sum, b.shared.commit = w.Sum, w.Shared
+	return nil
+}
+
+// ignoredIn replaces folders that git ignores, and that are to be carried, with what is in them.
+func (b *branch) ignoredIn(ctx context.Context, found []differing, include []string) ([]differing, error) {
+	var all []differing
+	for _, d := range found {
+		part := !d.ignored || slices.ContainsFunc(include, func(p string) bool { return covers([]string{d.path}, p) || covers([]string{p}, d.path) })
+		if info, err := os.Lstat(b.at(d.path)); !d.ignored || !part || err != nil || !info.IsDir() {
+			all = append(all, d)
+			continue
+		}
+		out, err := b.files.Run(ctx, nil, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", d.path)
+		if err != nil {
+			return nil, err
+		}
+		whole := true
+		for path := range strings.SplitSeq(string(out), "\x00") {
+			switch {
+			case path == "":
+			case covers(include, path):
+				all = append(all, differing{path: path, ignored: true})
+			default:
+				whole = false
+			}
+		}
+		if !whole {
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
+
+func (b *branch) at(path string) string { return filepath.Join(b.top, filepath.FromSlash(path)) }
+
+// items finds out of each path what of it is carried.
+func (b *branch) items(ctx context.Context, base team.Base, found []differing, include []string) ([]item, error) {
+	was := map[string]string{}
+	for _, f := range base.Dirty {
+		was[f.Path] = f.SHA256
+	}
+	items := make([]item, len(found))
+	known := make(map[string]item, len(found))
+	var fresh []int
+	most := int64(mostDirty)
+	for i, d := range found {
+		included := covers(include, d.path)
+		stamp, info, err := b.stamp(d.path)
+		if err != nil {
+			return nil, err
+		}
+		stamp = fmt.Sprint(stamp, included)
+		if old, ok := b.known[d.path]; ok && old.stamp == stamp {
+			items[i], known[d.path] = old, old
+			continue
+		}
+		one := item{stamp: stamp}
+		sum, dirty := was[d.path]
+		switch {
+		case !utf8.ValidString(d.path):
+			one.why = "its name is not UTF-8"
+		case d.unmerged:
+			one.why = "conflicts in it are not resolved"
+		case d.ignored && !included:
+			one.why = "git ignores it"
+		case d.submodule || d.repository || info != nil && info.IsDir():
+			one.why = "a repository of its own, which a checkpoint of this one does not carry"
+		case dirty && !included:
+			if one, err = b.person(ctx, d.path, sum, one, &most); err != nil {
+				return nil, err
+			}
+		}
+		if one.carried() && info != nil {
+			switch mode := info.Mode(); {
+			case mode&fs.ModeSymlink != 0:
+				one.mode = "120000"
+				if one.id, err = os.Readlink(b.at(d.path)); err != nil {
+					return nil, err
+				}
+			case !mode.IsRegular():
+				one.why = "not a regular file"
+			case info.Size() > mostFile && !included:
+				one.why = tooBig(info.Size())
+			default:
+				if one.mode = "100644"; mode&0o111 != 0 {
+					one.mode = "100755"
+				}
+				fresh = append(fresh, i)
+			}
+		}
+		items[i] = one
+	}
+	if err := b.store(ctx, found, items, fresh, include); err != nil {
+		return nil, err
+	}
+	for i, d := range found {
+		known[d.path] = items[i]
+	}
+	b.known = known
+	return items, nil
+}
+
+func tooBig(size int64) string {
+	return fmt.Sprintf("%s; up to %s are carried", regularfile.Size(size), regularfile.Size(mostFile))
+}
+
+// person says whose a file is that had changes before the team.
+func (b *branch) person(ctx context.Context, path, was string, one item, most *int64) (item, error) {
+	now, err := worktree.Digest(ctx, b.git.Procs, b.at(path), most)
+	if one.kept = now == was; err != nil || one.kept {
+		return one, err
+	}
+	committed, err := worktree.Committed(ctx, b.git.Procs, b.top, "HEAD", path)
+	if err != nil && ctx.Err() != nil {
+		return one, err
+	}
+	if err != nil || committed != was { // else the person has committed what was there, and the rest is the team's
+		one.why = "had changes of yours before the team, and was changed since"
+	}
+	return one, nil
+}
+
+// stamp tells whether a file was changed; info is nil for one that is not there.
+func (b *branch) stamp(path string) (string, fs.FileInfo, error) {
+	info, err := os.Lstat(b.at(path))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return "gone ", nil, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	inode := uint64(0)
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		inode = s.Ino
+	}
+	return fmt.Sprint(info.Mode(), info.Size(), info.ModTime().UnixNano(), inode, " "), info, nil
+}
+
+// store puts what is new into the repository, as git would commit it, and looks at what it put there: no other bytes are carried than those that were looked at.
+func (b *branch) store(ctx context.Context, found []differing, items []item, fresh []int, include []string) error {
+	if len(fresh) == 0 {
+		return nil
+	}
+	var paths bytes.Buffer
+	for _, i := range fresh {
+		paths.WriteString(quotedPath(found[i].path) + "\n")
+	}
+	out, err := b.files.Run(ctx, paths.Bytes(), "hash-object", "-w", "--stdin-paths")
+	if err != nil {
+		return err
+	}
+	ids := strings.Fields(string(out))
+	if len(ids) != len(fresh) {
+		return fmt.Errorf("git hash-object gave %d ids of %d files", len(ids), len(fresh))
+	}
+	for n, i := range fresh {
+		items[i].id = ids[n]
+	}
+	why, err := b.suspects(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, i := range fresh {
+		if !covers(include, found[i].path) {
+			items[i].why = why[items[i].id]
+		}
+	}
+	return nil
+}
+
+// suspects says of blobs why they are not carried without being asked for.
+func (b *branch) suspects(ctx context.Context, ids []string) (map[string]string, error) {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	out, err := b.git.Run(ctx, []byte(strings.Join(ids, "\n")+"\n"), "cat-file", "--batch-check=%(objecttype) %(objectsize)")
+	if err != nil {
+		return nil, err
+	}
+	why := map[string]string{}
+	var some []string
+	var bytes int64
+	look := func() error {
+		found, err := b.objects(ctx, some...)
+		for i, o := range found {
+			if o != nil && holdsSecret(o.data) {
+				why[some[i]] = "it likely holds a secret"
+			}
+		}
+		some, bytes = nil, 0
+		return err
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) != len(ids) {
+		return nil, fmt.Errorf("git cat-file says %d lines of %d objects", len(lines), len(ids))
+	}
+	for i, line := range lines {
+		var kind string
+		var size int64
+		fmt.Sscan(line, &kind, &size)
+		switch {
+		case kind != "blob":
+		case size > mostFile:
+			why[ids[i]] = tooBig(size)
+		default:
+			if some, bytes = append(some, ids[i]), bytes+size; bytes > mostRead {
+				if err := look(); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return why, look()
+}
+
+// holdsSecret reports whether a file likely holds a secret. In one that is no text only what cannot be mistaken counts.
+func holdsSecret(data []byte) bool {
+	text := string(data)
+	if bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 {
+		low := strings.ToLower(text)
+		return hasAny(low, keySigns) && privateKeys().MatchString(text)
+	}
+	return Redact(text) != text
+}
+
+// commitShared commits what is carried, on the commit that is checked out. No ref names it.
+func (b *branch) commitShared(ctx context.Context, t team.Team, head string, found []differing, items []item) (string, error) {
+	s := b.stream(ctx, t.UpdatedAt, b.sharedSubject()+"\n\n[skip ci]\n")
+	if head != "" {
+		s.line("from %s", head)
+	}
+	for i, d := range found { // what is gone makes room for what is there
+		if one := items[i]; one.carried() && one.mode == "" {
+			s.line("D %s", quotedPath(d.path))
+		}
+	}
+	for i, d := range found {
+		switch one := items[i]; {
+		case !one.carried() || one.mode == "":
+		case one.mode == "120000":
+			s.line("M %s inline %s", one.mode, quotedPath(d.path))
+			s.data([]byte(one.id))
+		default:
+			s.line("M %s %s %s", one.mode, one.id, quotedPath(d.path))
+		}
+	}
+	return s.commit(ctx)
+}
+
+// sharedSubject is the subject of commits of what the team has not committed.
+func (b *branch) sharedSubject() string {
+	return "Uncommitted work of team " + strings.TrimPrefix(b.name, "cadre/")
+}
+
+// quotedPath is a path as git reads it from its input.
+func quotedPath(path string) string {
+	if !strings.Contains(path, "\n") && !strings.HasPrefix(path, `"`) {
+		return path
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
+}
+
+// changesOf are the paths at which the shared directory differs from the commit that it was on.
+func (b *branch) changesOf(ctx context.Context, w Work) ([]git.Change, error) {
+	if w.Shared == "" {
+		return nil, nil
+	}
+	from := w.Head
+	if from == "" {
+		var err error
+		if from, err = b.git.Text(ctx, "hash-object", "-t", "tree", "--stdin"); err != nil {
+			return nil, err
+		}
+	}
+	return b.git.Changes(ctx, "diff-tree", "-r", from, w.Shared)
+}

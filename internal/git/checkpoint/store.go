@@ -1,0 +1,290 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// Patience of a write with others that write to the same repository.
+const (
+	patience = 30 * time.Second
+	pause    = 20 * time.Millisecond
+)
+
+// The errors of a store, to be tested with [errors.Is].
+var (
+	// ErrNone says that there is no checkpoint.
+	ErrNone = errors.New("there is no checkpoint")
+	// ErrBlocked says that another branch leaves no room for the one that the checkpoints would be on.
+	ErrBlocked = errors.New("another branch is in the way")
+	// ErrForked says that the team goes on elsewhere: it was restored from a checkpoint and has written since.
+	ErrForked = errors.New("the team goes on elsewhere")
+	// ErrTaken says that the place belongs to another team of that name, a later one that is not finished.
+	ErrTaken = errors.New("another team of that name has its checkpoints there")
+)
+
+// errMoved says that somebody else was faster.
+var errMoved = errors.New("another process writes there")
+
+// DamageError says what is wrong with what is there.
+type DamageError struct{ Place, Reason string }
+
+func (e *DamageError) Error() string {
+	return "no checkpoint can be read from " + e.Place + ": " + e.Reason
+}
+
+// Source is a team at work: a replica.
+type Source interface {
+	View(see func(*team.State))
+	Read(ctx context.Context, after int64) iter.Seq2[*team.Record, error]
+}
+
+// Checkpoint is one that is there.
+type Checkpoint struct {
+	Team    string    // id of the team
+	Seq     int64     // how many of the team's records it covers: its [team.State.Position]
+	History string    // which of its histories; "" for the first
+	At      team.Time // when the last of them was made
+	Commit  string    // "" in a folder
+	Place   string    // for people
+	Written bool      // by this very call
+	Notice  string    // a line for the user where it is not on a branch, else ""
+	Left    []Left    // what of the shared directory it does not carry; the first of them
+	More    int       // how many further ones there are
+	Unknown string    // why it carries nothing of the shared directory; "" where it does
+}
+
+// tip is the newest checkpoint of a place.
+type tip struct {
+	id    string
+	image *image
+}
+
+// shelf is a place for checkpoints.
+type shelf interface {
+	// place names it for people.
+	place() string
+	// load returns the newest checkpoint, nil where there is none.
+	load(ctx context.Context) (*tip, error)
+	// save puts the next one on top of on, which is nil for the first. The error is errMoved where another one is there by now. With fresh set nothing of
+	// what is there is part of the next.
+	save(ctx context.Context, on *tip, next *image, files map[string][]byte, fresh bool) (id string, err error)
+	// read returns files of a checkpoint; nil for one that is not there.
+	read(ctx context.Context, at *tip, files []string) ([][]byte, error)
+}
+
+// Store is where the checkpoints of one team are. Its methods may be called from any goroutine, and other processes may have stores of the same team.
+type Store struct {
+	team  string
+	shelf shelf
+	why   string // it is no branch
+	aside *Store // beside the team, for as long as the branch is not to be had
+
+	mu   sync.Mutex
+	last *tip // as far as this store knows
+}
+
+// Open finds the place for the checkpoints of a team that works in the directory project and has its own folder. Neither has to be there.
+func Open(ctx context.Context, procs *proc.Register, project, name, own string) (*Store, error) {
+	if err := team.CheckName("team", name); err != nil {
+		return nil, err
+	}
+	repo, why, err := find(ctx, procs, project)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoints of team %s: %w", name, err)
+	}
+	beside := &Store{team: name, why: why, shelf: &folder{filepath.Join(own, "checkpoint")}}
+	if why != "" {
+		return beside, nil
+	}
+	return &Store{team: name, shelf: newBranch(procs, repo, name), aside: beside}, nil
+}
+
+// Place names where the checkpoints are.
+func (s *Store) Place() string { return s.shelf.place() }
+
+// Notice is a line for the user where there is no repository to keep the checkpoints in, else "".
+func (s *Store) Notice() string {
+	if s.why == "" {
+		return ""
+	}
+	return s.stays(s.why)
+}
+
+func (s *Store) stays(why string) string {
+	return fmt.Sprintf("checkpoints of team %s stay in %s, because %s", s.team, s.shelf.place(), why)
+}
+
+// Lasting reports whether the error of a checkpoint will come again until somebody has done something about it.
+func Lasting(err error) bool {
+	var damage *DamageError
+	return errors.Is(err, ErrForked) || errors.Is(err, ErrTaken) || errors.Is(err, ErrBlocked) || errors.As(err, &damage)
+}
+
+func (s *Store) none() error {
+	if b, ok := s.shelf.(*branch); ok {
+		return fmt.Errorf("%w of team %s: %s does not exist; where another repository has it: git fetch REPOSITORY %s:%s", ErrNone, s.team, b.place(), b.name, b.name)
+	}
+	return fmt.Errorf("%w of team %s: %s has none", ErrNone, s.team, s.shelf.place())
+}
+
+func (s *Store) describe(at *tip) Checkpoint {
+	c := Checkpoint{Team: at.image.doc.TeamID, Seq: at.image.doc.Sequence, History: at.image.doc.History, At: at.image.doc.Updated, Place: s.shelf.place()}
+	if _, commits := s.shelf.(*branch); commits {
+		w := at.image.doc.Work
+		c.Commit, c.Left, c.More, c.Unknown = at.id, w.Left, w.More, w.Unknown
+	}
+	return c
+}
+
+// Write makes a checkpoint of what the team is now. Where another process has made one that covers that, it is the result. Where the branch is somebody else's, or cannot be
+// made, it is beside the team, and says so; but not where the team goes on elsewhere.
+func (s *Store) Write(ctx context.Context, source Source, beside Beside) (Checkpoint, error) {
+	made, err := s.put(ctx, source, beside)
+	if s.aside == nil || !Lasting(err) || errors.Is(err, ErrForked) {
+		made.Notice = s.Notice()
+		return made, err
+	}
+	made, again := s.aside.put(ctx, source, beside)
+	if again != nil {
+		return made, errors.Join(err, again)
+	}
+	made.Notice = s.aside.stays(err.Error())
+	return made, nil
+}
+
+func (s *Store) put(ctx context.Context, source Source, beside Beside) (Checkpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, errors.New("the checkpoint took too long"))
+	defer cancel()
+	waiting, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	for {
+		known := s.last
+		made, err := s.write(ctx, source, beside)
+		if err == nil {
+			return made, nil
+		}
+		s.last = nil
+		if ctx.Err() != nil {
+			return Checkpoint{}, errors.Join(err, context.Cause(ctx))
+		}
+		switch {
+		case errors.Is(err, errMoved):
+		case known != nil: // what it knew may be gone: the branch was moved or removed, and swept up
+			continue
+		default:
+			return Checkpoint{}, fmt.Errorf("checkpoint of team %s: %w", s.team, err)
+		}
+		select {
+		case <-waiting.Done():
+			return Checkpoint{}, fmt.Errorf("checkpoint of team %s: %w", s.team, err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// write tries once, on the tip that it knows or finds.
+func (s *Store) write(ctx context.Context, source Source, beside Beside) (Checkpoint, error) {
+	if s.last == nil {
+		var err error
+		if s.last, err = s.shelf.load(ctx); err != nil {
+			return Checkpoint{}, err
+		}
+	}
+	on := s.last
+	var prev *image
+	var after, base, seq int64
+	var covered bool
+	var err error
+	source.View(func(state *team.State) {
+		if prev, covered, err = succeeds(on, state); err == nil {
+			base, seq = state.Position()-state.Seq(), state.Seq()
+		}
+	})
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("%s: %w", s.shelf.place(), err)
+	}
+	if covered && prev.doc.Sequence > base+seq {
+		return s.describe(on), nil
+	}
+	if prev != nil {
+		after = max(0, prev.doc.Sequence-base)
+	}
+	d := follow(prev, base)
+	if after, err = d.read(ctx, source, after, seq); err != nil {
+		return Checkpoint{}, err
+	}
+	source.View(func(state *team.State) {
+		if _, err = d.read(ctx, source, after, state.Seq()); err == nil { // what came meanwhile
+			d.see(state, beside)
+		}
+	})
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	// Later than the state, so that the commits of all tasks which it calls completed are found.
+	if b, ok := s.shelf.(*branch); ok {
+		var before *Work
+		if prev != nil {
+			before = &prev.doc.Work
+		}
+		w, err := b.gather(ctx, d.team, before, beside)
+		if err != nil {
+			return Checkpoint{}, err
+		}
+		d.carry(w)
+		if d.works, err = b.works(ctx, d.team.Base, &w, d.done); err != nil {
+			return Checkpoint{}, err
+		}
+	}
+	if prev != nil && prev.doc.Sequence == d.doc.Sequence && prev.doc.History == d.doc.History && prev.doc.Completed == d.doc.Completed && prev.doc.Work.same(&d.doc.Work) {
+		return s.describe(on), nil
+	}
+	next, files, err := d.finish()
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	id, err := s.shelf.save(ctx, on, next, files, prev == nil)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	s.last = &tip{id, next}
+	made := s.describe(s.last)
+	made.Written = true
+	return made, nil
+}
+
+// succeeds says whether a checkpoint of the state may come after the one that is there: prev is that one, nil when nothing of it is of use. With
+// covered set it needs no successor.
+func succeeds(on *tip, s *team.State) (prev *image, covered bool, err error) {
+	t := s.Team()
+	if t.ID == "" {
+		return nil, false, errors.New("there is no team to make a checkpoint of")
+	}
+	if on == nil {
+		return nil, false, nil
+	}
+	there := &on.image.doc
+	over := there.Status == team.TeamComplete || there.Status == team.TeamAborted
+	switch {
+	case there.TeamID != t.ID && (over || there.Created < t.CreatedAt):
+		return nil, false, nil
+	case there.TeamID != t.ID:
+		return nil, false, fmt.Errorf("%w: team %s, which is %s", ErrTaken, there.TeamID, there.Status)
+	case there.History == t.Restored.ID:
+		return on.image, there.Sequence >= s.Position(), nil
+	case t.Restored.ID != "" && there.History == t.Restored.From && there.Sequence <= t.Restored.Seq:
+		return on.image, false, nil
+	}
+	return nil, false, fmt.Errorf("%w: it was restored from a checkpoint, and its checkpoint %d there is of another history than this one", ErrForked, there.Sequence)
+}

@@ -1,0 +1,222 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"cadre/internal/git"
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
+)
+
+// Limits of a patch, in bytes of the files before and after. What is larger stays where it is, and is named.
+const (
+	maxFile  = 1 << 20
+	maxPatch = 16 << 20
+)
+
+// Changed returns the files below dir that differ from the last commit, in git's order.
+func Changed(ctx context.Context, procs *proc.Register, dir string) ([]string, error) {
+	out, err := in(procs, dir).Run(ctx, nil, "status", "--porcelain", "-z", "--no-renames", "--", ".")
+	var files []string
+	for entry := range strings.SplitSeq(string(out), "\x00") { // "XY path"
+		if len(entry) > 3 {
+			files = append(files, entry[3:])
+		}
+	}
+	return files, err
+}
+
+// Edits are what was changed in a directory since the last commit.
+type Edits struct {
+	Commit string   // the last one; "" before the first
+	Files  []string // that the patch changes, by their paths from the directory
+	Patch  []byte   // of whole files, new ones and binary ones among them, as git apply takes it
+	Left   []string // what is not in the patch because it is large, or a repository of its own: paths, each with the reason
+}
+
+// Diff returns what differs from the last commit below dir, but for files that are not to be told of: their absolute paths, in the form that git gives to the top of
+// the work tree, are what except is asked about. It touches neither the work tree nor the index. Outside a repository there is nothing.
+func Diff(ctx context.Context, procs *proc.Register, dir string, except func(path string) bool) (Edits, error) {
+	g := in(procs, dir)
+	inside, err := g.Text(ctx, "rev-parse", "--is-inside-work-tree")
+	if err != nil || inside != "true" {
+		return Edits{}, ctx.Err()
+	}
+	var e Edits
+	base := "HEAD"
+	if e.Commit, err = g.Text(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+		e.Commit = ""
+		if base, err = g.Text(ctx, "hash-object", "-t", "tree", "/dev/null"); err != nil { // the empty tree
+			return e, err
+		}
+	}
+	g, done, err := g.withOwnIndex(ctx)
+	if err != nil {
+		return e, err
+	}
+	defer done()
+	files, err := g.differing(ctx, base)
+	if err != nil {
+		return e, err
+	}
+	var fresh bytes.Buffer
+	room := int64(maxPatch)
+	for _, f := range files {
+		size := f.old + f.size
+		switch {
+		case except(f.absolute):
+			continue
+		case f.repository:
+			e.Left = append(e.Left, f.path+" (a repository of its own)")
+			continue
+		case f.old > maxFile || f.size > maxFile || size > room:
+			e.Left = append(e.Left, fmt.Sprintf("%s (%s)", f.path, regularfile.Size(max(f.old, f.size))))
+			continue
+		}
+		room -= size
+		e.Files = append(e.Files, f.path)
+		if f.untracked {
+			fresh.WriteString(f.path + "\x00")
+		}
+	}
+	if fresh.Len() > 0 { // without storing what is in them
+		if _, err := g.Run(ctx, fresh.Bytes(), "add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+			return e, err
+		}
+	}
+	for some := range slices.Chunk(e.Files, 200) { // more might be too long for a command
+		part, err := g.Run(ctx, nil, append([]string{"diff", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--relative", base, "--"}, some...)...)
+		if err != nil {
+			return e, err
+		}
+		e.Patch = append(e.Patch, part...)
+	}
+	return e, nil
+}
+
+// withOwnIndex is the folder with an index that is a copy of the work tree's, until done is called: what is known of the files spares reading them all.
+func (f folder) withOwnIndex(ctx context.Context) (own folder, done func(), err error) {
+	index, err := f.Text(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
+	if err != nil {
+		return f, nil, err
+	}
+	scratch, err := os.MkdirTemp("", "cadre-index-")
+	if err != nil {
+		return f, nil, err
+	}
+	copied := filepath.Join(scratch, "index")
+	if err := git.CopyIndex(index, copied); err != nil {
+		return f, nil, errors.Join(err, os.RemoveAll(scratch))
+	}
+	return folder{f.With("GIT_INDEX_FILE=" + copied)}, func() { os.RemoveAll(scratch) }, nil
+}
+
+// differs is a file that is not as it is in the last commit.
+type differs struct {
+	path, absolute        string
+	old, size             int64 // bytes then and now; 0 for what is none, or no file
+	untracked, repository bool
+}
+
+// differing returns what differs from base below the folder, but for what git ignores.
+func (f folder) differing(ctx context.Context, base string) ([]differs, error) {
+	place, err := f.Run(ctx, nil, "rev-parse", "--show-toplevel", "--show-prefix")
+	if err != nil {
+		return nil, err
+	}
+	top, prefix, _ := strings.Cut(strings.TrimSuffix(string(place), "\n"), "\n")
+	changed, err := f.Changes(ctx, "diff", "--ignore-submodules=dirty", "--relative", base, "--", ".")
+	if err != nil {
+		return nil, err
+	}
+	others, err := f.Run(ctx, nil, "ls-files", "-z", "--others", "--exclude-standard", "--", ".")
+	if err != nil {
+		return nil, err
+	}
+	var all []differs
+	var blobs bytes.Buffer // of what is in the base
+	var of []int
+	seen := map[string]bool{}
+	add := func(path string, untracked bool) {
+		d := differs{path: path, absolute: filepath.Join(top, filepath.FromSlash(prefix), filepath.FromSlash(path)), untracked: untracked, repository: strings.HasSuffix(path, "/")}
+		if info, err := os.Lstat(d.absolute); err == nil && info.Mode().IsRegular() {
+			d.size = info.Size()
+		}
+		all = append(all, d)
+	}
+	for _, c := range changed {
+		if seen[c.Path] {
+			continue
+		}
+		seen[c.Path] = true
+		if c.Was == "100644" || c.Was == "100755" {
+			blobs.WriteString(c.WasID + "\n")
+			of = append(of, len(all))
+		}
+		add(c.Path, false)
+	}
+	for path := range strings.SplitSeq(string(others), "\x00") {
+		if path != "" && !seen[path] {
+			add(path, true)
+		}
+	}
+	if len(of) == 0 {
+		return all, nil
+	}
+	sizes, err := f.Run(ctx, blobs.Bytes(), "cat-file", "--batch-check=%(objectsize)")
+	if err != nil {
+		return nil, err
+	}
+	for i, line := range strings.Split(strings.TrimSpace(string(sizes)), "\n") {
+		if i < len(of) {
+			fmt.Sscan(line, &all[of[i]].old) // one that is missing is told by the diff
+		}
+	}
+	return all, nil
+}
+
+// Brief returns as much of the patch as has at most so many bytes: of whole files, and no binary ones, which tell a reader nothing. Cut names the files that
+// are not in it.
+func (e Edits) Brief(most int) (patch string, cut []string) {
+	for _, one := range Patches(e.Patch) {
+		text := string(one.Text)
+		if len(patch)+len(text) <= most && utf8.ValidString(text) && !strings.Contains(text, "\nGIT binary patch\n") {
+			patch += text
+			continue
+		}
+		cut = append(cut, one.Path)
+	}
+	return patch, cut
+}
+
+// Patch is the part of a patch about one file.
+type Patch struct {
+	Path string
+	Text []byte
+}
+
+const patchHead = "diff --git "
+
+// Patches divides a patch by files.
+func Patches(patch []byte) (all []Patch) {
+	rest := string(patch)
+	for rest != "" {
+		one := rest
+		if next := strings.Index(rest[1:], "\n"+patchHead); next >= 0 {
+			one = rest[:next+2]
+		}
+		rest = rest[len(one):]
+		line, _, _ := strings.Cut(strings.TrimPrefix(one, patchHead), "\n") // a/path b/path, or both quoted
+		path := line[max(strings.LastIndex(line, " b/")+3, strings.LastIndex(line, ` "b/`)+4):]
+		all = append(all, Patch{strings.TrimSuffix(path, `"`), []byte(one)})
+	}
+	return all
+}

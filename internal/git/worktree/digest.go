@@ -1,0 +1,100 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"cadre/internal/git"
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
+)
+
+// ErrTooMuch says that more would have to be read than anybody wants to wait for.
+var ErrTooMuch = errors.New("the files that are not committed have too many bytes to be read")
+
+// Digest is a checksum of what is there at the path, its kind with it; "" where there is nothing. What it reads is taken off most, and when that does not
+// suffice the error is [ErrTooMuch].
+func Digest(ctx context.Context, procs *proc.Register, path string, most *int64) (string, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		if *most -= info.Size(); *most < 0 {
+			return "", ErrTooMuch
+		}
+		f, err := regularfile.Open(path)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		return digest(fileKind(mode&0o111 != 0), f)
+	case mode&fs.ModeSymlink != 0:
+		to, err := os.Readlink(path)
+		if err != nil {
+			return "", err
+		}
+		return digest(linkKind, strings.NewReader(to))
+	case mode.IsDir():
+		head, _ := in(procs, path).Text(ctx, "rev-parse", "HEAD") // one that has none has none the next time too
+		return digest(repositoryKind, strings.NewReader(head))
+	default:
+		return digest(mode.Type().String(), strings.NewReader(""))
+	}
+}
+
+// Committed is the [Digest] of what the commit has at the path from dir, the top of a work tree, as it would be there; "" where it has nothing.
+func Committed(ctx context.Context, procs *proc.Register, dir, commit, path string) (string, error) {
+	g := in(procs, dir)
+	out, err := g.Text(ctx, "ls-tree", "-z", commit, "--", path)
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Fields(out) // mode, type, object, path
+	if len(fields) < 4 {
+		return "", nil
+	}
+	mode, object := fields[0], fields[2]
+	kind, read := fileKind(mode == "100755"), []string{"cat-file", "--filters", "--path=" + path, object}
+	switch mode {
+	case git.Submodule:
+		return digest(repositoryKind, strings.NewReader(object))
+	case "120000":
+		kind, read = linkKind, []string{"cat-file", "blob", object}
+	}
+	data, err := g.Run(ctx, nil, read...)
+	if err != nil {
+		return "", err
+	}
+	return digest(kind, bytes.NewReader(data))
+}
+
+// What a digest begins with.
+const (
+	linkKind       = "link "
+	repositoryKind = "repository "
+)
+
+func fileKind(executable bool) string { return fmt.Sprintf("file %t\n", executable) }
+
+func digest(kind string, content io.Reader) (string, error) {
+	sum := sha256.New()
+	io.WriteString(sum, kind)
+	if _, err := io.Copy(sum, content); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

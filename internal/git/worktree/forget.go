@@ -1,0 +1,45 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"cadre/internal/sys/proc"
+)
+
+// Forget has the repository forget those of its worktrees that are gone and whose directories are the caller's. It is no git worktree
+// prune, which also forgets the person's worktrees on volumes that are not mounted.
+func Forget(ctx context.Context, procs *proc.Register, repo string, its func(dir string) bool) error {
+	g := in(procs, repo)
+	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil || len(stale(common, its)) == 0 {
+		return err
+	}
+	unlock, err := alone(ctx, common) // one that is just being made is not there either
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	var errs []error
+	for _, dir := range stale(common, its) {
+		errs = append(errs, g.drop(ctx, dir))
+	}
+	return errors.Join(errs...)
+}
+
+// stale returns the directories of worktrees that the repository knows, that are gone and that are the caller's.
+func stale(common string, its func(dir string) bool) (dirs []string) {
+	for _, e := range entries(common) {
+		tree := e.tree()
+		if filepath.Base(tree) != ".git" || !its(filepath.Dir(tree)) {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Dir(tree)); errors.Is(err, fs.ErrNotExist) {
+			dirs = append(dirs, filepath.Dir(tree))
+		}
+	}
+	return dirs
+}

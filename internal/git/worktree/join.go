@@ -1,0 +1,93 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cadre/internal/git"
+	"cadre/internal/sys/proc"
+)
+
+// Conflict is why two commits cannot be merged; the zero Conflict is none.
+type Conflict struct {
+	Files []string // that both changed, by their paths from the top
+	Why   string   // in git's words, where it is not about files
+}
+
+// None reports whether there is no conflict.
+func (c Conflict) None() bool { return len(c.Files) == 0 && c.Why == "" }
+
+func (c Conflict) String() string {
+	if c.Why != "" {
+		return c.Why
+	}
+	return "conflicts in " + strings.Join(c.Files, ", ")
+}
+
+// Join makes the tree of what both commits have, in the repository of the work tree whose top is dir, or says why there is none. It
+// changes no file, no index and no branch.
+func Join(ctx context.Context, procs *proc.Register, dir, ours, theirs string) (tree string, c Conflict, err error) {
+	f := in(procs, dir)
+	out, err := f.Run(ctx, nil, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
+	names := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
+	refused, ok := errors.AsType[*git.Refusal](err)
+	switch {
+	case err == nil:
+		return names[0], Conflict{}, nil
+	case !ok:
+		return "", Conflict{}, err
+	case refused.Status == 1 && len(names) > 1:
+		return "", Conflict{Files: names[1:]}, nil
+	case strings.Contains(refused.Words, "usage:"):
+		return f.joinByIndex(ctx, ours, theirs) // a git before 2.38
+	}
+	return "", Conflict{Why: refused.Error()}, nil // histories that have nothing in common, say
+}
+
+// joinByIndex is Join with what every git has: an index and a work tree of our own, which are gone afterwards. It follows no
+// renames.
+func (f folder) joinByIndex(ctx context.Context, ours, theirs string) (tree string, c Conflict, err error) {
+	repo, err := f.Text(ctx, "rev-parse", "--path-format=absolute", "--git-dir")
+	if err != nil {
+		return "", c, err
+	}
+	base, err := f.Text(ctx, "merge-base", ours, theirs)
+	if err != nil {
+		return "", Conflict{Why: "the two have no commit in common"}, ctx.Err()
+	}
+	scratch, err := os.MkdirTemp("", "cadre-merge-")
+	if err != nil {
+		return "", c, err
+	}
+	defer os.RemoveAll(scratch)
+	empty := filepath.Join(scratch, "tree")
+	own := in(f.Procs, empty).With("GIT_DIR="+repo, "GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(scratch, "index"))
+	if err := os.Mkdir(empty, 0o700); err != nil {
+		return "", c, err
+	}
+	if _, err := own.Text(ctx, "read-tree", "-i", "-m", "--aggressive", base, ours, theirs); err != nil {
+		return "", c, err
+	}
+	_, failed := own.Text(ctx, "merge-index", "-o", "-q", "git-merge-one-file", "-a")
+	unmerged, err := own.Text(ctx, "ls-files", "--unmerged", "-z")
+	if err != nil {
+		return "", c, err
+	}
+	if unmerged != "" {
+		for entry := range strings.SplitSeq(strings.TrimRight(unmerged, "\x00"), "\x00") {
+			if _, path, _ := strings.Cut(entry, "\t"); !slices.Contains(c.Files, path) {
+				c.Files = append(c.Files, path)
+			}
+		}
+		return "", c, nil
+	}
+	if failed != nil {
+		return "", c, failed
+	}
+	tree, err = own.Text(ctx, "write-tree")
+	return tree, c, err
+}

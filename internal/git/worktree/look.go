@@ -1,0 +1,266 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"cadre/internal/render/sanitize"
+	"cadre/internal/sys/proc"
+)
+
+// State says what is in the place of a worktree.
+type State int
+
+// The states of a place. What is in none of them is a [BrokenError].
+const (
+	Absent  State = iota // no worktree: none was made, or it was removed as it should be
+	Whole                // the worktree, on its branch
+	Moved                // the worktree, and it or its repository has moved since it was made: [Repair] joins them again
+	Partial              // git was killed while it made the worktree, and nobody has worked there
+)
+
+// BrokenError says that a worktree is not in its place any more, or that something else is there. Only a person can mend that.
+type BrokenError struct {
+	Dir string
+	Why string // continues a sentence that begins with Dir
+	Try string // what to do, as a sentence
+}
+
+func (e *BrokenError) Error() string { return e.Dir + " " + e.Why + ". " + e.Try }
+
+// Look finds out what is in the place, and changes nothing. It follows git's two links: the file .git in the worktree, which names the worktree's entry in the
+// repository, and the file gitdir in that entry, which names the worktree. The error is a [*BrokenError], or says why nobody knows.
+func Look(ctx context.Context, procs *proc.Register, p Place) (State, error) {
+	common, err := in(procs, p.Repo).Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return Absent, err
+	}
+	return look(ctx, procs, p, common)
+}
+
+func look(ctx context.Context, procs *proc.Register, p Place, common string) (State, error) {
+	broken := func(try, format string, args ...any) (State, error) {
+		return Absent, &BrokenError{p.Dir, fmt.Sprintf(format, args...), try}
+	}
+	aside := "Move it away, and the worktree is made again from the branch " + p.Branch + "."
+	own := entryOf(common, p.Dir)
+	info, err := os.Lstat(p.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && own.dir == "":
+		return Absent, nil
+	case errors.Is(err, fs.ErrNotExist) && own.partial():
+		return Partial, nil
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(removed(p.Dir)); err == nil { // it was being removed, with all that was in it committed
+			return Absent, nil
+		}
+		return broken(fmt.Sprintf("Bring it back, or give it up, and a new one begins with what was committed on the branch %s: git -C %s worktree remove --force %s", p.Branch, sanitize.Quote(p.Repo), sanitize.Quote(p.Dir)),
+			"is gone, and what was not committed there is gone with it")
+	case err != nil:
+		return Absent, err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return broken(aside, "is a symbolic link, and no worktree")
+	case !info.IsDir():
+		return broken(aside, "is a file, and no worktree")
+	}
+	link, err := readLink(filepath.Join(p.Dir, ".git"), "gitdir: ")
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && own.partial():
+		return Partial, nil
+	case errors.Is(err, fs.ErrNotExist) && isEmpty(p.Dir) && own.dir == "":
+		return Absent, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return broken(aside, "is a folder without the file .git, and no worktree any more")
+	case errors.Is(err, errNoPath) && own.dir != "": // a repair was killed while git wrote it
+		return Moved, nil
+	case errors.Is(err, errNoPath), errors.Is(err, errNoFile):
+		return broken(aside, "has a .git that is not the one of a worktree")
+	case err != nil:
+		return Absent, err
+	}
+	if !filepath.IsAbs(link) {
+		link = filepath.Join(p.Dir, link)
+	}
+	switch e := (entry{dir: filepath.Join(common, "worktrees", filepath.Base(link))}); {
+	case exists(link) && !same(filepath.Dir(link), filepath.Join(common, "worktrees")):
+		return broken(aside, "is a worktree of another repository, whose folder is %s", filepath.Dir(filepath.Dir(link)))
+	case !e.there():
+		return broken("Bring that repository back, or name the directory in which it is now with --dir.",
+			"is a worktree of the repository %s, which is not there, and %s has no such worktree", filepath.Dir(filepath.Dir(link)), p.Repo)
+	case !exists(link), !exists(e.tree()):
+		return Moved, nil
+	case !e.names(p.Dir):
+		return broken(aside, "is a copy of a worktree, which is %s", filepath.Dir(e.tree()))
+	case e.partial():
+		return Partial, nil
+	}
+	branch, err := in(procs, p.Dir).Text(ctx, "symbolic-ref", "--short", "--quiet", "HEAD")
+	if ctx.Err() != nil {
+		return Absent, ctx.Err()
+	}
+	back := fmt.Sprintf("Go back to it: git -C %s checkout %s", sanitize.Quote(p.Dir), p.Branch)
+	if err != nil {
+		return broken(back, "is on no branch, and not on %s", p.Branch)
+	}
+	if branch != p.Branch {
+		return broken(back, "is on the branch %s, and not on %s", branch, p.Branch)
+	}
+	return Whole, nil
+}
+
+// Repair joins a worktree and its repository again after either has moved, and leaves all that is in the worktree as it is. Where there is nothing to repair it does nothing.
+func Repair(ctx context.Context, procs *proc.Register, p Place) error {
+	g := in(procs, p.Repo)
+	common, err := g.Text(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return err
+	}
+	unlock, err := alone(ctx, common)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return g.repair(ctx, p, common)
+}
+
+// repair is Repair for whoever is alone at the repository. git mends one link by the other one, so it has to be asked twice where both are wrong.
+func (f folder) repair(ctx context.Context, p Place, common string) error {
+	var said error
+	for range 2 {
+		if state, err := look(ctx, f.Procs, p, common); err != nil || state != Moved {
+			return err
+		}
+		if _, said = f.Text(ctx, "worktree", "repair", p.Dir); ctx.Err() != nil { // it also ends with an error where it has mended something
+			return ctx.Err()
+		}
+	}
+	state, err := look(ctx, f.Procs, p, common)
+	if err == nil && state == Moved {
+		err = &BrokenError{p.Dir, fmt.Sprintf("and its repository have moved, and git cannot join them again: %v", said), "Try it by hand: git -C " + sanitize.Quote(p.Repo) + " worktree repair " + sanitize.Quote(p.Dir)}
+	}
+	return err
+}
+
+// entry is what a repository knows of one of its worktrees: a folder.
+type entry struct{ dir string }
+
+func entries(common string) (all []entry) {
+	names, _ := os.ReadDir(filepath.Join(common, "worktrees"))
+	for _, n := range names {
+		all = append(all, entry{filepath.Join(common, "worktrees", n.Name())})
+	}
+	return all
+}
+
+func (e entry) there() bool { return e.dir != "" && exists(filepath.Join(e.dir, "HEAD")) }
+
+// tree is the file .git of the worktree, as far as the entry knows.
+func (e entry) tree() string {
+	path, err := readLink(filepath.Join(e.dir, "gitdir"), "")
+	if err == nil && !filepath.IsAbs(path) {
+		path = filepath.Join(e.dir, path)
+	}
+	return path
+}
+
+// names reports whether the worktree is dir, so far as the entry knows. The folder need not be there.
+func (e entry) names(dir string) bool {
+	tree := e.tree()
+	if filepath.Base(tree) != ".git" {
+		return false
+	}
+	tree = filepath.Dir(tree)
+	return tree == dir || same(tree, dir) || filepath.Base(tree) == filepath.Base(dir) && same(filepath.Dir(tree), filepath.Dir(dir))
+}
+
+// partial reports whether git has not come to the end of making it: git says so in the lock that it holds meanwhile, and writes the index last.
+func (e entry) partial() bool {
+	if e.dir == "" {
+		return false
+	}
+	lock, err := readLink(filepath.Join(e.dir, "locked"), "")
+	return err == nil && lock == "initializing" && !exists(filepath.Join(e.dir, "index"))
+}
+
+// Why a file is not one of git's that name a path.
+var (
+	errNoPath = errors.New("it names no path")
+	errNoFile = errors.New("it is not a regular file")
+)
+
+// readLink reads the path that a file of git's names, behind a prefix. An agent may have put anything in its place.
+func readLink(file, prefix string) (string, error) {
+	const most = 16 << 10
+	info, err := os.Lstat(file)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", errNoFile
+	}
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return "", err
+	}
+	path, ok := bytes.CutPrefix(text, []byte(prefix))
+	path = bytes.TrimRight(path, "\r\n")
+	if !ok || len(path) == 0 || len(text) == most || bytes.ContainsAny(path, "\n\x00") {
+		return "", errNoPath
+	}
+	return filepath.FromSlash(string(path)), nil
+}
+
+func exists(path string) bool {
+	if path == "" {
+		return false
+	}
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// same reports whether both are there and the same, whatever links lead to them.
+func same(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+func isEmpty(dir string) bool {
+	names, err := os.ReadDir(dir)
+	return err == nil && len(names) == 0
+}
+
+// missing returns the worktrees that have the branch checked out, so far as the repository knows, and are not there: those of a team whose folder was lost.
+func (f folder) missing(ctx context.Context, branch string) (dirs []string, err error) {
+	out, err := f.Text(ctx, "worktree", "list", "--porcelain")
+	if err != nil {
+		return nil, err
+	}
+	dir := ""
+	for line := range strings.Lines(out) {
+		line = strings.TrimRight(line, "\n")
+		if path, ok := strings.CutPrefix(line, "worktree "); ok {
+			dir = path
+		}
+		if line == "branch refs/heads/"+branch && !exists(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, nil
+}

@@ -1,0 +1,141 @@
+package host_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"cadre/internal/agent"
+	"cadre/internal/team"
+)
+
+// A mode that a running session cannot be given takes a new session, which continues with its history and its task when the turn has ended. It is asked for once,
+// however long the turn takes, and not at all when the mode is changed back in time.
+func TestModeThatTakesANewSession(t *testing.T) {
+	for name, refusal := range map[string]error{"it takes a new session": agent.ErrNewSession, "it fails": errors.New("the program says no")} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.CreateTask{Subject: "Look", Description: "everywhere"})
+			sessions := modelled(s)
+			ann := next(t, sessions)
+			ann.refuses = refusal
+			ann.begun <- agent.Started{Session: "s-1"}
+			ann.given(t)
+			ann.updates <- agent.TurnStarted{}
+			s.do(team.User, &team.SetMode{Member: "ann", Mode: "bypassPermissions"})
+			if a := ann.allowed(t); a.Mode != "bypassPermissions" {
+				t.Errorf("it was told of %+v", a)
+			}
+			for i := range 3 { // each makes the host look again
+				words := fmt.Sprint("carry on ", i)
+				s.do(team.User, &team.SendMessage{To: "ann", Body: words})
+				ann.told(t, words)
+			}
+			select {
+			case a := <-ann.may:
+				t.Errorf("it was tried again: %+v", a)
+			default:
+			}
+			select {
+			case <-ann.stop:
+				t.Error("its turn was cut short")
+			default:
+			}
+			ann.updates <- agent.TurnEnded{Text: "I looked at half of it."}
+			again := next(t, sessions)
+			if again.Resume != "s-1" || again.Access.Mode != "bypassPermissions" {
+				t.Errorf("the new session resumes %q in mode %s", again.Resume, again.Access.Mode)
+			}
+			again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
+			p := again.turn(t, "Looked.", func() { again.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"nothing there"}`) })
+			if !strings.Contains(p.Text, "Task 1 is yours now: Look") {
+				t.Errorf("it was told %q", p.Text)
+			}
+			s.until("the task is done", func(st *team.State) bool { return st.Count(team.Completed) == 1 })
+		})
+	}
+}
+
+// Where the turn ends because the model cannot be reached, the new session is the one that tries again.
+func TestModeAfterAFailedTurn(t *testing.T) {
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.CreateTask{Subject: "Look"})
+	sessions := modelled(s)
+	ann := next(t, sessions)
+	ann.refuses = agent.ErrNewSession
+	ann.begun <- agent.Started{Session: "s-1"}
+	ann.given(t)
+	ann.updates <- agent.TurnStarted{}
+	s.do(team.User, &team.SetMode{Member: "ann", Mode: "bypassPermissions"})
+	ann.allowed(t)
+	ann.told(t, "Your permission mode is now bypassPermissions")
+	ann.updates <- agent.TurnEnded{Problem: &agent.Problem{Kind: agent.ProblemModel, Text: "overloaded"}}
+	again := next(t, sessions)
+	for r, err := range s.Watch(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is[*team.MemberDetached](r) {
+			t.Error("its session was ended before it was recorded what came of its turn")
+		}
+		if is[*team.MemberTroubled](r) {
+			break
+		}
+	}
+	if again.Resume != "s-1" || again.Access.Mode != "bypassPermissions" {
+		t.Errorf("the new session resumes %q in mode %s", again.Resume, again.Access.Mode)
+	}
+	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
+	if p := again.turn(t, "Looked.", func() {
+		again.call(t, "TaskUpdate", `{"taskId":"1","status":"completed","result":"nothing there"}`)
+	}); !strings.Contains(p.Text, "Look") {
+		t.Errorf("it was told %q", p.Text)
+	}
+	s.until("the task is done", func(st *team.State) bool { return st.Count(team.Completed) == 1 })
+}
+
+// A session that rests is replaced at once, and one whose mode is changed back before its turn has ended is not.
+func TestModeChangedBack(t *testing.T) {
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted", Prompt: "You test."})
+	sessions := modelled(s)
+	ann := next(t, sessions)
+	ann.refuses = agent.ErrNewSession
+	ann.begun <- agent.Started{Session: "s-1"}
+	ann.given(t)
+	ann.updates <- agent.TurnStarted{}
+	s.do(team.User, &team.SetMode{Member: "ann", Mode: "bypassPermissions"})
+	ann.allowed(t)
+	s.do(team.User, &team.SetMode{Member: "ann", Mode: "default"})
+	s.do(team.User, &team.SendMessage{To: "ann", Body: "carry on"})
+	ann.told(t, "carry on") // given behind the change of the mode
+	ann.updates <- agent.TurnEnded{Text: "Yes."}
+	s.untilStatus("ann", team.Idle)
+	if m := s.member("ann"); m.Incarnation != 1 {
+		t.Errorf("it was replaced: %+v", m)
+	}
+	s.do(team.User, &team.SetMode{Member: "ann", Mode: "bypassPermissions"})
+	again := next(t, sessions)
+	if again.Resume != "s-1" || again.Access.Mode != "bypassPermissions" {
+		t.Errorf("the new session resumes %q in mode %s", again.Resume, again.Access.Mode)
+	}
+	again.begun <- agent.Started{Session: "s-1", Resumed: true, Seen: []int64{0}}
+}
+
+// Git takes no locks for what a session only looks at, unless the user says otherwise.
+func TestSessionsLookWithoutLocks(t *testing.T) {
+	s := newStage(t, &team.SpawnMember{Name: "ann", Agent: "scripted"}, &team.SpawnMember{Name: "bob", Agent: "scripted", Env: []string{"GIT_OPTIONAL_LOCKS=1"}})
+	sessions := modelled(s)
+	for range 2 {
+		one := next(t, sessions)
+		want := map[string]string{"ann": "0", "bob": "1"}[one.Member]
+		if got := agent.Variable(one.Env, "GIT_OPTIONAL_LOCKS"); got != want {
+			t.Errorf("in the session of %s it is %q", one.Member, got)
+		}
+		one.begun <- agent.Started{Session: "s-" + one.Member}
+	}
+}
+
+// is reports whether the record has an event of that kind.
+func is[E team.Event](r *team.Record) bool {
+	return slices.ContainsFunc(r.Events, func(e team.Event) bool { _, ok := e.(E); return ok })
+}

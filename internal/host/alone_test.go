@@ -1,0 +1,247 @@
+package host_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/host"
+	"cadre/internal/liveness/heartbeat"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// quick is a timing at which a test need not wait.
+var quick = team.Timing{Beat: 20, Offline: 400, LeadLost: 200, Zombie: 600000, Blocked: 300, Undelivered: 300, Stale: 400, Checkpoint: 20}
+
+// newTimedStage is a team of that timing in a repository with one commit, led by the session L1.
+func newTimedStage(t *testing.T, timing team.Timing, bodies ...team.Body) (*stage, string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "-q", "--allow-empty", "-m", "first"}} {
+		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	return newStageOf(t, append([]team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir, Timing: timing}, &team.AttachLead{Session: "L1"}}, bodies...)...), dir
+}
+
+// working is a session that claims a task and works on it until it is to end.
+func working(begun chan<- struct{}) scripted {
+	return func(s *session) error {
+		s.updates <- agent.Started{Session: "session of " + s.Member}
+		s.updates <- agent.TurnStarted{}
+		if _, err := s.Do(context.Background(), &team.ClaimTask{Member: s.Member}); err == nil {
+			s.updates <- agent.Text{Text: "half of it is done"}
+			begun <- struct{}{}
+		}
+		<-s.stop
+		return nil
+	}
+}
+
+// A teammate whose lead is lost saves what it does, again and again; when a lead is back it is kept with the task.
+func TestWorkIsSavedWithoutALead(t *testing.T) {
+	s, dir := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
+	begun := make(chan struct{}, 1)
+	s.start("h1", working(begun))
+	<-begun
+	if err := os.WriteFile(filepath.Join(dir, "new.txt"), []byte("a new line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.until("the lead is lost", func(st *team.State) bool { return st.Team().LeadLost != 0 })
+	teamDir := filepath.Dir(s.hosts)
+	saved := func() (w host.SavedWork, there bool) {
+		w, there, err := host.ReadSaved(teamDir, "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w, there
+	}
+	eventually(t, "work is saved", func() bool { w, _ := saved(); return len(w.Files) > 0 && w.Output != "" }) // it may begin to be before that
+	w, _ := saved()
+	if w.Task != "1" || w.Member != "ann" || !strings.Contains(w.FileEdits, "+a new line") || w.Output != "half of it is done" || len(w.LastGood) < 40 || len(w.Files) != 1 {
+		t.Errorf("saved: %+v", w)
+	}
+	eventually(t, "it is saved again", func() bool { again, _ := saved(); return again.At > w.At })
+	b, there, err := heartbeat.Of(teamDir).Of("ann")
+	if err != nil || !there || b.Task != "1" {
+		t.Errorf("its sign of life is %+v, %v, %v", b, there, err)
+	}
+	eventually(t, "its signs of life say what it is", func() bool {
+		b, _, _ := heartbeat.Of(teamDir).Of("ann")
+		return b.Status == "zombie"
+	})
+	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince}) // who is never lost
+	s.until("the work is in the history", func(st *team.State) bool {
+		task, _ := st.Task("1")
+		return task.Status == team.InProgress && task.Saved != nil && strings.Contains(task.Saved.Diff, "+a new line") && task.Saved.Output == "half of it is done"
+	})
+	eventually(t, "the file is gone", func() bool { _, there := saved(); return !there })
+}
+
+// After a while without a lead its task is back on the list, and its session rests; a lead brings it back.
+func TestZombieRests(t *testing.T) {
+	timing := quick
+	timing.Zombie = 200
+	s, dir := newTimedStage(t, timing, spawn("ann"), &team.CreateTask{Subject: "one"})
+	begun := make(chan struct{}, 4)
+	s.start("h1", working(begun))
+	<-begun
+	if err := os.WriteFile(filepath.Join(dir, "new.txt"), []byte("a new line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.until("ann rests", func(st *team.State) bool {
+		ann, _ := st.Member("ann")
+		task, _ := st.Task("1")
+		return ann.Host == "" && ann.Status == team.Spawning && task.Status == team.Pending && task.Owner == "" && task.Saved != nil && strings.Contains(task.Saved.Diff, "+a new line")
+	})
+	eventually(t, "it gives no signs of life", func() bool {
+		beats, err := heartbeat.Of(filepath.Dir(s.hosts)).All()
+		return err == nil && len(beats) == 0
+	})
+	s.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: s.Team().LeadSince}) // who is never lost
+	<-begun
+	s.until("ann goes on", func(st *team.State) bool { return len(st.Held("ann")) == 1 })
+}
+
+// A teammate that waits for an answer which nobody is there to give returns its task.
+func TestBlockedZombieYields(t *testing.T) {
+	s, _ := newTimedStage(t, quick, spawn("ann"), &team.CreateTask{Subject: "one"})
+	s.start("h1", scripted(func(a *session) error {
+		a.updates <- agent.Started{Session: "s"}
+		if _, err := a.Do(context.Background(), &team.ClaimTask{Member: a.Member}); err != nil {
+			t.Error(err)
+		}
+		if _, err := a.Do(context.Background(), &team.ReportStatus{Member: a.Member, Status: team.Blocked, Summary: "waits for an answer"}); err != nil {
+			t.Error(err)
+		}
+		<-a.stop
+		return nil
+	}))
+	s.until("the task is back", func(st *team.State) bool {
+		task, _ := st.Task("1")
+		return st.Team().LeadLost != 0 && task.Status == team.Pending && task.Owner == "" && task.Attempts == 1
+	})
+}
+
+// A lead that gives signs of life is never lost; when it ends it is.
+func TestLeadLives(t *testing.T) {
+	s, _ := newTimedStage(t, quick, spawn("ann"))
+	teamDir := filepath.Dir(s.hosts)
+	rep := s.open()
+	lead, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: teamDir, Session: "L1", Beats: true, Log: func(text string) { t.Log(text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.start("h1", scripted(obedient))
+	for range 30 { // longer than a lead may be silent
+		b, _, err := heartbeat.Of(teamDir).Of("lead")
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the next sign of life", func() bool { next, _, _ := heartbeat.Of(teamDir).Of("lead"); return next.Count > b.Count })
+	}
+	if s.Team().LeadLost != 0 {
+		t.Error("the lead was lost while it lived")
+	}
+	// What was recorded by mistake, or while the machine slept, is taken back.
+	s.do(team.Host("h9"), &team.LoseLead{Session: "L1", Since: s.Team().LeadSince, Seen: replica.Now() - 10000})
+	s.until("the lead is back", func(st *team.State) bool { return st.Team().LeadLost == 0 && st.Team().LeadSession == "L1" })
+	lead.Close()
+	s.until("the lead is lost", func(st *team.State) bool { return st.Team().LeadLost != 0 })
+}
+
+func TestLeadIsTakenOver(t *testing.T) {
+	s, _ := newTimedStage(t, team.Timing{Beat: 20, LeadLost: 60000, Stale: 3600000}, spawn("ann"))
+	teamDir := filepath.Dir(s.hosts)
+	take := func(session string, over bool) (*leader.Lead, error) {
+		return leader.Take(t.Context(), leader.Options{Replica: s.open(), Dir: teamDir, Session: session, Beats: true, TakeOver: over, Log: func(text string) { t.Log(text) }})
+	}
+	old, err := take("L1", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	// A lead on another machine, of which only the signs of life are known.
+	other := heartbeat.Beat{Member: "lead", Session: "L1", Machine: "elsewhere", At: time.Now().UnixMilli(), Count: 1 << 40}
+	old.Close()
+	if err := heartbeat.Of(teamDir).Write(other); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := take("L2", false); team.CodeOf(err) != team.Conflict {
+		t.Errorf("a living lead was replaced: %v", err)
+	}
+	other.At = time.Now().Add(time.Hour).UnixMilli()
+	if err := heartbeat.Of(teamDir).Write(other); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := take("L2", false); team.CodeOf(err) != team.Conflict {
+		t.Errorf("a clock that is wrong decided: %v", err)
+	}
+	fresh, err := take("L2", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fresh.Close()
+	newest, err := take("L3", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer newest.Close()
+	select {
+	case <-fresh.Lost():
+	case <-time.After(20 * time.Second):
+		t.Fatal("who led does not notice that another one does")
+	}
+	eventually(t, "the new lead's signs of life are there", func() bool {
+		b, _, _ := heartbeat.Of(teamDir).Of("lead")
+		return b.Session == "L3"
+	})
+	fresh.Release(t.Context()) // which is not its own any more
+	if err := s.Refresh(t.Context()); err != nil || s.Team().LeadSession != "L3" {
+		t.Errorf("who was taken over gave the lead away when it ended: %q leads, %v", s.Team().LeadSession, err)
+	}
+	newest.Close()
+	// The same machine: its process is known to be gone.
+	next, err := take("L4", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Close()
+}
+
+func TestLateMessagesAreTold(t *testing.T) {
+	s, _ := newTimedStage(t, quick, &team.AttachLead{Session: "L1"}, &team.SpawnMember{Name: "bob", Agent: team.External}, spawn("ann"))
+	lead, err := leader.Take(t.Context(), leader.Options{Replica: s.open(), Dir: filepath.Dir(s.hosts), Session: "L1", Beats: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lead.Close()
+	s.do("lead", &team.SendMessage{To: "bob", Body: "are you there?"})
+	s.start("h1", scripted(obedient))
+	s.until("the lead is told", func(st *team.State) bool {
+		bob, _ := st.Member("bob")
+		mail := st.Inbox("lead")
+		return len(bob.Late) == 1 && len(mail) > 0 && strings.Contains(mail[len(mail)-1].Body, "Not delivered to bob")
+	})
+}
+
+// eventually waits until the condition holds, of things that no journal tells of.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatalf("still not: %s", what)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cadre/internal/liveness/detector"
+	"cadre/internal/liveness/heartbeat"
+	"cadre/internal/team"
+)
+
+// pulse is what a host knows of signs of life: those that it gives for its members, and those of everybody else.
+type pulse struct {
+	beats   heartbeat.Folder
+	machine string
+	count   int64
+	next    time.Time
+	others  detector.Detector
+}
+
+func newPulse(teamDir string) *pulse {
+	machine, _ := os.Hostname() // for people; without it the rest still tells
+	return &pulse{beats: heartbeat.Of(teamDir), machine: machine, others: detector.Detector{Dir: teamDir}}
+}
+
+// beat gives a sign of life for each member that has a session here, and looks for those of the others, each time that it is due. It returns when to
+// call it again.
+func (h *Host) beat(ctx context.Context) time.Duration {
+	p := h.pulse
+	now := time.Now()
+	if wait := p.next.Sub(now); wait > 0 {
+		return wait
+	}
+	var (
+		t      team.Team
+		others []team.Member
+		beats  []heartbeat.Beat
+	)
+	p.count++
+	h.Replica.View(func(s *team.State) {
+		t, others = s.Team(), s.Members()
+		for name, seat := range h.seats {
+			if m, ok := s.Member(name); ok && m.Incarnation == seat.incarnation {
+				beats = append(beats, h.sign(s, m, now))
+			}
+		}
+	})
+	every := time.Duration(t.Timing.OrDefaults().Beat) * time.Millisecond
+	for _, b := range beats {
+		if err := p.beats.Write(b); err != nil {
+			h.Log(fmt.Sprintf("no sign of life for %s: %v", b.Member, err))
+		}
+	}
+	p.next = now.Add(every)
+	p.others.Look(ctx, now, t, others, func(member string) bool { return h.seats[member] != nil })
+	return every
+}
+
+func (h *Host) sign(s *team.State, m team.Member, now time.Time) heartbeat.Beat {
+	b := heartbeat.Beat{Member: m.Name, At: now.UnixMilli(), Context: m.Context, Status: string(m.Status), MessageSeq: m.DeliveredSeq, CheckpointSeq: h.covered.Load(), Session: m.Session,
+		Host: h.ID, Machine: h.pulse.machine, Pid: os.Getpid(), Count: h.pulse.count, Incarnation: m.Incarnation}
+	if held := s.Held(m.Name); len(held) > 0 {
+		b.Task = held[0].ID
+	}
+	if s.Zombie(m.Name) {
+		b.Status = "zombie"
+	}
+	if t := s.Team(); m.Name == t.Lead {
+		b.Session = t.LeadSession
+	}
+	return b
+}
+
+// teamDir is the folder of the team.
+func (h *Host) teamDir() string { return filepath.Dir(h.Hosts) }

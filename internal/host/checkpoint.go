@@ -1,0 +1,195 @@
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cadre/internal/git/checkpoint"
+	"cadre/internal/liveness/heartbeat"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
+)
+
+const (
+	// completionDelay lets what comes with the end of a task, messages and the next claims, into the same checkpoint.
+	completionDelay = time.Second
+	// manyMessages is how many make a checkpoint due before its time.
+	manyMessages = 10
+	// lastCheckpoint bounds the one on the way out.
+	lastCheckpoint = 10 * time.Second
+	// mostRecord bounds the file COMPLETED, in bytes.
+	mostRecord = 16 << 20
+)
+
+// checkpoints is the time between two checkpoints of a team in which something happens.
+func checkpoints(t team.Team) time.Duration {
+	return time.Duration(t.Timing.OrDefaults().Checkpoint) * time.Millisecond
+}
+
+// keeper makes the checkpoints of a host's team: soon after a task was completed, after ten messages, and after each period, half a minute, in which anything happened.
+type keeper struct {
+	host  *Host
+	store *checkpoint.Store
+	seen  int64 // seq of the last record that was looked at
+	due   time.Time
+	mail  int
+	told  string // the last trouble, which is told once
+}
+
+// startKeeping has checkpoints made until kept is called.
+func (h *Host) startKeeping(ctx context.Context) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.keepCheckpoints(ctx)
+	}()
+	h.kept = func() {
+		cancel()
+		<-done
+	}
+}
+
+// keepCheckpoints makes checkpoints until ctx ends, and a last one then.
+func (h *Host) keepCheckpoints(ctx context.Context) {
+	t := h.Replica.Team()
+	store, err := openStore(ctx, h.Procs, t, h.teamDir())
+	if err != nil {
+		h.Log("no checkpoints are made: " + err.Error())
+		return
+	}
+	if notice := store.Notice(); notice != "" {
+		h.Log(notice)
+	}
+	k := &keeper{host: h, store: store, seen: h.Replica.Seq(), due: time.Now().Add(completionDelay)}
+	for ctx.Err() == nil {
+		k.wait(ctx)
+		k.look(ctx)
+		if !k.due.IsZero() && !time.Now().Before(k.due) && ctx.Err() == nil {
+			k.write(ctx)
+		}
+	}
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpoint)
+	defer cancel()
+	k.write(out)
+}
+
+// openStore opens where checkpoints are kept, which a host that ends at once needs for its last one.
+func openStore(ctx context.Context, procs *proc.Register, t team.Team, teamDir string) (*checkpoint.Store, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpoint)
+	defer cancel()
+	return checkpoint.Open(ctx, procs, t.Dir, t.Name, teamDir)
+}
+
+// wait waits for the next change, or until a checkpoint is due.
+func (k *keeper) wait(ctx context.Context) {
+	if !k.due.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, k.due)
+		defer cancel()
+	}
+	if err := k.host.Replica.Wait(ctx, k.seen); err != nil && ctx.Err() == nil {
+		select { // the host ends with the same trouble
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// look takes note of what happened, and brings the next checkpoint forward for it.
+func (k *keeper) look(ctx context.Context) {
+	by := func(delay time.Duration) {
+		if at := time.Now().Add(delay); k.due.IsZero() || at.Before(k.due) {
+			k.due = at
+		}
+	}
+	every := checkpoints(k.host.Replica.Team())
+	for r, err := range k.host.Replica.Read(ctx, k.seen) {
+		if err != nil {
+			return
+		}
+		k.seen = r.Seq
+		by(every)
+		for _, e := range r.Events {
+			switch e.(type) {
+			case *team.TaskCompleted:
+				by(min(completionDelay, every))
+			case *team.MessageSent:
+				if k.mail++; k.mail >= manyMessages {
+					by(0)
+				}
+			}
+		}
+	}
+}
+
+func (k *keeper) write(ctx context.Context) {
+	h := k.host
+	k.due, k.mail = time.Time{}, 0
+	if h.Replica.Team().CleanedUp {
+		return
+	}
+	made, err := k.store.Write(ctx, h.Replica, beside(h.teamDir()))
+	switch {
+	case err == nil:
+		h.covered.Store(made.Seq)
+		if made.Notice != "" && made.Notice != k.told && made.Notice != k.store.Notice() {
+			h.Log(made.Notice)
+		}
+		k.told = made.Notice
+	case ctx.Err() != nil:
+	case err.Error() != k.told:
+		k.told = err.Error()
+		h.Log(err.Error())
+	}
+	if err != nil && !checkpoint.Lasting(err) { // with what comes next it is tried again all the same
+		k.due = time.Now().Add(checkpoints(h.Replica.Team()))
+	}
+}
+
+// beside is what a checkpoint tells besides the team's state.
+func beside(teamDir string) checkpoint.Beside {
+	b := checkpoint.Beside{Heartbeats: map[string]team.Time{}, Except: ownFolders(teamDir)}
+	beats, _ := heartbeat.Of(teamDir).All() // a checkpoint without them is one
+	for name, beat := range beats {
+		b.Heartbeats[name] = team.Time(beat.At)
+	}
+	b.Completed, _ = regularfile.Read(filepath.Join(teamDir, "COMPLETED"), mostRecord)
+	return b
+}
+
+// ownFolders are those of cadre and of Claude Code. Where a project holds them, they are not its work.
+func ownFolders(teamDir string) []string {
+	claude := os.Getenv("CLAUDE_CONFIG_DIR")
+	if user, err := os.UserHomeDir(); err == nil && claude == "" {
+		claude = filepath.Join(user, ".claude")
+	}
+	var all []string
+	for _, dir := range []string{filepath.Dir(filepath.Dir(teamDir)), claude} {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && dir != "" {
+			all = append(all, real)
+		}
+	}
+	return all
+}
+
+// Checkpoint makes one of a team by hand, from a process that is no host of it. The paths, from the top of the work tree, are carried from now on whatever is in them.
+func Checkpoint(ctx context.Context, rep *replica.Replica, teamDir string, include ...string) (checkpoint.Checkpoint, error) {
+	procs, err := proc.Open("")
+	if err != nil {
+		return checkpoint.Checkpoint{}, err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	t := rep.Team()
+	store, err := checkpoint.Open(ctx, procs, t.Dir, t.Name, teamDir)
+	if err != nil {
+		return checkpoint.Checkpoint{}, err
+	}
+	what := beside(teamDir)
+	what.Include = include
+	return store.Write(ctx, rep, what)
+}

@@ -1,0 +1,120 @@
+package host_test
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/host"
+	"cadre/internal/team"
+)
+
+// project is a repository, and the team's commits in it.
+type project struct {
+	t   *testing.T
+	dir string
+}
+
+func newProject(t *testing.T) *project {
+	t.Helper()
+	p := &project{t: t, dir: t.TempDir()}
+	p.git("init", "-q")
+	p.git("-c", "user.name=ann", "-c", "user.email=ann@example.com", "commit", "-q", "--allow-empty", "-m", "begin")
+	return p
+}
+
+func (p *project) git(args ...string) string {
+	p.t.Helper()
+	out, err := exec.CommandContext(p.t.Context(), "git", append([]string{"-C", p.dir}, args...)...).CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// covered is how far the newest checkpoint reaches.
+func (p *project) covered() (seq int64) {
+	p.t.Helper()
+	text := p.git("for-each-ref", "--format=%(contents:body)", "refs/heads/cadre/demo")
+	if text == "" {
+		return 0
+	}
+	if _, err := fmt.Sscanf(text, "[skip ci]\n\nCheckpoint %d of team demo", &seq); err != nil {
+		p.t.Fatalf("%q: %v", text, err)
+	}
+	return seq
+}
+
+// untilCovered waits for a checkpoint that has the record.
+func (p *project) untilCovered(seq int64) {
+	p.t.Helper()
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		switch have := p.covered(); {
+		case have >= seq:
+			return
+		case time.Now().After(until):
+			p.t.Fatalf("the last checkpoint has %d records, and none came with %d", have, seq)
+		}
+	}
+}
+
+// keeping starts a host that makes checkpoints each so many milliseconds in which anything happened; 0 for the half minute that is usual, which no test
+// waits for. Signs of life come at their own pace, which is slower here.
+func keeping(t *testing.T, p *project, every int64) (*stage, *hosted) {
+	t.Helper()
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Timing: team.Timing{Beat: 600_000, Offline: 1_200_000, LeadLost: 1_200_000, Checkpoint: every}}, spawn("ann"), &team.CreateTask{Subject: "look"})
+	h := s.start("h1", scripted(obedient), func(o *host.Options) { o.Checkpoints = true })
+	s.untilStatus("ann", team.Idle)
+	p.untilCovered(1) // of its start
+	return s, h
+}
+
+// What is worth one by itself does not wait for the next period.
+func TestCheckpointsAreMadeFor(t *testing.T) {
+	for name, act := range map[string]func(*stage) *team.Record{
+		"a completed task": func(s *stage) *team.Record {
+			s.do("ann", &team.ClaimTask{Task: "1"})
+			return s.do("ann", &team.CompleteTask{Task: "1"})
+		},
+		// The first of them is looked for: a checkpoint that was under way may have it, and then what comes after it is too little for one.
+		"ten messages": func(s *stage) *team.Record {
+			first := s.do("lead", &team.SendMessage{To: "ann", Body: "hear this"})
+			for range 9 {
+				s.do("lead", &team.SendMessage{To: "ann", Body: "hear this"})
+			}
+			return first
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t)
+			s, _ := keeping(t, p, 0)
+			p.untilCovered(act(s).Seq)
+		})
+	}
+	t.Run("a period with a change", func(t *testing.T) {
+		p := newProject(t)
+		s, _ := keeping(t, p, 100)
+		p.untilCovered(s.do("lead", &team.SendMessage{To: "ann", Body: "hear this"}).Seq)
+	})
+}
+
+// A host makes a last checkpoint as it ends, also when that is at once.
+func TestTheLastCheckpoint(t *testing.T) {
+	p := newProject(t)
+	s, h := keeping(t, p, 0)
+	r := s.do("lead", &team.SendMessage{To: "ann", Body: "hear this"})
+	h.wait()
+	if have := p.covered(); have < r.Seq {
+		t.Errorf("the last checkpoint has %d records of at least %d", have, r.Seq)
+	}
+	r = s.do("lead", &team.SendMessage{To: "ann", Body: "and this"})
+	s.start("h2", scripted(obedient), func(o *host.Options) { o.Checkpoints = true }).wait()
+	if have := p.covered(); have < r.Seq {
+		t.Errorf("a host that ended at once kept %d of at least %d records", have, r.Seq)
+	}
+	if left := p.git("status", "--short", "--ignored"); left != "" {
+		t.Errorf("the work tree has %q", left)
+	}
+}

@@ -1,0 +1,229 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"cadre/internal/agent/prompts"
+	"cadre/internal/git"
+	"cadre/internal/git/worktree"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// Merged is the merged worktree of a team: what HEAD names, what the team has changed in its directory, and the branches of its members.
+type Merged struct {
+	Dir string // to work in; "" where no member works in a worktree
+	In  []team.Branch
+	Out []team.Branch // that conflict, or are left out
+}
+
+// mostClaims bounds how many tasks are tried for one claim.
+const mostClaims = 20
+
+// takeTask claims a task for the member, once what the task builds on is where the member works: in its worktree, or in the merged one.
+// send sends a command as whoever claims. A task whose blockers conflict waits for the lead, and the next one is tried.
+func (s *seat) takeTask(ctx context.Context, c *team.ClaimTask, send func(team.Body) (replica.Receipt, error)) (replica.Receipt, error) {
+	if !s.places() {
+		return send(c)
+	}
+	for range mostClaims {
+		task, ok := s.wouldTake(c)
+		if !ok {
+			return send(c)
+		}
+		why, err := s.ready(ctx, task)
+		if err != nil {
+			if ctx.Err() == nil {
+				s.wantSoon(team.WantWork)
+			}
+			return replica.Receipt{}, err
+		}
+		var waits bool
+		s.host.Replica.View(func(st *team.State) { t, _ := st.Task(task.ID); waits = len(t.Blocked()) > 0 })
+		named := *c
+		named.Task = task.ID
+		receipt := replica.Receipt{}
+		if !waits || c.Task != "" {
+			receipt, err = send(&named)
+		}
+		switch {
+		case c.Task == "" && (waits || team.CodeOf(err) == team.Conflict): // somebody was faster
+			continue
+		case why == "" || err != nil || receipt.Record == nil:
+			return receipt, err
+		}
+		for _, e := range receipt.Record.Events {
+			if claimed, ok := e.(*team.TaskClaimed); ok {
+				_, err = send(&team.FailTask{Task: task.ID, Member: named.Member, Fence: claimed.Fence, Reason: why})
+			}
+		}
+		if c.Task != "" || err != nil {
+			return replica.Receipt{}, errors.Join(err, &team.Error{Code: team.NotReady, Text: why})
+		}
+	}
+	return replica.Receipt{}, &team.Error{Code: team.Nothing, Text: "no task is ready for " + s.member}
+}
+
+// places reports whether it matters in this team where tasks are done.
+func (s *seat) places() (so bool) {
+	s.host.Replica.View(func(st *team.State) {
+		for _, m := range st.Members() {
+			so = so || m.Isolation == team.Worktree
+		}
+	})
+	return so
+}
+
+// wouldTake is the task that the claim is for, if it can be had.
+func (s *seat) wouldTake(c *team.ClaimTask) (task team.Task, ok bool) {
+	s.host.Replica.View(func(st *team.State) {
+		if task, ok = st.Next(s.member); c.Task != "" {
+			task, ok = st.Task(c.Task)
+			ok = ok && task.Status == team.Pending && len(task.Blocked()) == 0
+		}
+	})
+	return task, ok
+}
+
+// ready brings what the task builds on to where it is done. why says what stands in the way, where that is for the lead to mend; the
+// error is worth another try.
+func (s *seat) ready(ctx context.Context, task team.Task) (why string, err error) {
+	var m team.Member
+	var builds []team.Task
+	var held []team.Task
+	s.host.Replica.View(func(st *team.State) {
+		m, _ = st.Member(s.member)
+		builds, held = st.BuildsOn(task.ID), st.Held(s.member)
+	})
+	if len(builds) == 0 {
+		return "", nil
+	}
+	if task.In == team.InMerged {
+		return s.readyMerged(ctx, task, builds)
+	}
+	if m.Isolation != team.Worktree {
+		return "", nil
+	}
+	if len(held) > 0 {
+		return "", &team.Error{Code: team.NotReady, Text: fmt.Sprintf("what task %s builds on is merged into the worktree of %s while it has no task in progress; end task %s first", task.ID, s.member, held[0].ID)}
+	}
+	if err := s.host.tracer.settle(ctx, ""); err != nil { // what the blockers did is on their branches
+		return "", err
+	}
+	t := s.host.Replica.Team()
+	p := Place(t, filepath.Dir(s.host.Hosts), s.member)
+	for _, b := range builds {
+		branch, commit, err := s.workOf(ctx, t, b.ID)
+		if err != nil {
+			return "", err
+		}
+		if commit == "" {
+			continue // it changed nothing
+		}
+		at, conflict, err := worktree.Merge(ctx, s.host.Procs, p, fmt.Sprintf("Merge what task %s of team %s did, for task %s", b.ID, t.Name, task.ID), commit)
+		if locked := (*git.LockedError)(nil); errors.As(err, &locked) || ctx.Err() != nil {
+			return "", errors.Join(err, ctx.Err())
+		}
+		if err != nil {
+			return fmt.Sprintf("what task %s did could not be merged into the worktree of %s: %v", b.ID, s.member, err), nil
+		}
+		if at == "" {
+			continue
+		}
+		ask := prompts.Merge{Team: t.Name, Repo: t.Dir, Dir: p.Dir, There: true, Member: s.member, Branch: p.Branch,
+			With: []prompts.Other{{Name: "the branch " + branch, Ref: commit, Files: conflict.Files}}}
+		if len(conflict.Files) == 0 {
+			ask.With, ask.Trouble = nil, fmt.Sprintf("It cannot be merged with the branch %s: %s.", branch, conflict)
+		}
+		tip, err := worktree.Tip(ctx, s.host.Procs, t.Dir, p.Branch)
+		if err != nil {
+			return "", err
+		}
+		return s.waitFor(ctx, task, team.LeaveBranch{Member: s.member, Commit: tip, Why: ask.String()},
+			fmt.Sprintf("the branches %s and %s have %s", p.Branch, branch, conflict))
+	}
+	return "", nil
+}
+
+// workOf is the commit of what the task did, and the branch that it is on; "" where it did nothing.
+func (s *seat) workOf(ctx context.Context, t team.Team, id string) (branch, commit string, err error) {
+	var task team.Task
+	s.host.Replica.View(func(st *team.State) { task, _ = st.Task(id) })
+	w := task.Work
+	switch {
+	case w.Open(): // by the host that it ran on
+		return "", "", &team.Error{Code: team.NotReady, Text: fmt.Sprintf("what task %s did is not recorded yet", id)}
+	case w != nil && w.Commit != "":
+		return w.Branch, w.Commit, nil
+	}
+	branch = team.BranchOf(t.Name, task.CompletedBy) // nobody could record it, or a cadre before this one did not
+	commit, err = worktree.Tip(ctx, s.host.Procs, t.Dir, branch)
+	return branch, commit, err
+}
+
+// readyMerged looks whether the merged worktree has what the task builds on.
+func (s *seat) readyMerged(ctx context.Context, task team.Task, builds []team.Task) (why string, err error) {
+	merged, release, err := s.merge(ctx, builds)
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", err
+		}
+		return "the work of members could not be merged: " + err.Error(), nil
+	}
+	release()
+	for _, b := range builds {
+		for _, out := range merged.Out {
+			if out.Member == b.CompletedBy || b.Work != nil && out.Member == b.Work.Member {
+				return s.waitFor(ctx, task, team.LeaveBranch{Member: out.Member, Commit: out.Commit}, "the branch "+out.Name+" conflicts with what is merged before it")
+			}
+		}
+	}
+	return "", nil
+}
+
+// merge makes the merged worktree for a task that builds on those, and holds it until release is called.
+func (s *seat) merge(ctx context.Context, builds []team.Task) (m Merged, release func(), err error) {
+	if s.host.Merge == nil {
+		return m, nil, errors.New("this host has no merged worktree")
+	}
+	members := []string{} // none, but not all either
+	for _, b := range builds {
+		members = append(members, b.CompletedBy)
+	}
+	if err := s.host.tracer.settle(ctx, ""); err != nil {
+		return m, nil, err
+	}
+	return s.host.Merge(ctx, members)
+}
+
+// waitFor has the task wait until the lead has merged that branch. Where the lead was asked before, and has not, it cannot be done.
+func (s *seat) waitFor(ctx context.Context, task team.Task, ask team.LeaveBranch, conflict string) (why string, err error) {
+	ask.Once, ask.Blocks = true, []string{task.ID}
+	if _, err := s.host.send(ctx, team.Command{Actor: team.User, Body: &ask}); err != nil {
+		return "", err
+	}
+	var asked string
+	s.host.Replica.View(func(st *team.State) { m, _ := st.Member(ask.Member); asked = m.Left.Task })
+	return strings.TrimSpace(fmt.Sprintf("%s; task %s asked to merge them", conflict, asked)), nil
+}
+
+// where is the directory in which the task is done, and holds it until done is called. It is what [agent.Spec.Where] asks.
+func (s *seat) where(ctx context.Context, task team.Task) (dir string, done func(), err error) {
+	if task.In != team.InMerged {
+		return s.dir, func() {}, nil
+	}
+	var builds []team.Task
+	s.host.Replica.View(func(st *team.State) { builds = st.BuildsOn(task.ID) })
+	m, done, err := s.merge(ctx, builds)
+	if err != nil {
+		return "", nil, err
+	}
+	if m.Dir == "" { // nobody works in a worktree, so all that there is to see is in the team's directory
+		m.Dir = s.host.Replica.Team().Dir
+	}
+	return m.Dir, done, nil
+}

@@ -1,0 +1,546 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/envelope"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// turn is what a seat knows of the turn that runs, and of the session as far as turns hang on it.
+type turn struct {
+	since    int64           // seq of the record before which the turn before it ended
+	last     string          // what the agent said last
+	task     string          // that it is for, also when that is done; "" for none
+	mail     []team.Message  // that it got since a turn came to its end
+	pending  string          // what it said at the end of a turn after which it was reminded of its task
+	nudged   map[string]bool // claims that it was reminded of
+	working  bool            // the session was told of a task, and no turn ended since
+	ended    bool            // no turn runs, and nothing was given since that begins one
+	closes   bool            // what came of the turn that ended is being recorded
+	knows    map[string]bool // claims that it was told of, or that were there when a turn ended
+	retries  bool            // its agent tries to reach its model again
+	asked    bool            // the lead was asked for its report
+	proposal string          // request of the last plan that the session proposed itself
+	restate  bool            // the context was shortened
+	renew    string          // why a new session is to continue when the turn has ended; "" when none is
+	shows    bool            // its agent shows what its tools gave, so that mail behind a result is known to be there
+	opening  string          // what the session was given to begin with
+	openedBy string          // id of the prompt that carries or has carried that; "" when none does
+}
+
+func (s *seat) asked() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn.asked = true
+}
+
+// restates reports whether the next prompt is to say again what a shortened context may have lost.
+func (s *seat) restates() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.turn.restate
+}
+
+func (s *seat) update(change func(*turn)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.turn)
+}
+
+// follow turns the session's updates into commands until the last one.
+func (s *seat) follow(session agent.Session, started chan<- agent.Started) error {
+	ctx, stop := context.WithCancel(s.ctx) // a session that is over asks for nothing any more
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer stop()
+	var end error
+	for u := range session.Updates() {
+		var body team.Body
+		switch u := u.(type) {
+		case agent.Started:
+			s.begin(u)
+			select {
+			case started <- u:
+			default:
+			}
+		case agent.Received:
+			s.arrived(s.post.arrived(u.ID))
+		case agent.NotTaken:
+			s.notTaken(u.ID)
+		case agent.TurnStarted:
+			s.update(func(t *turn) { t.ended = false })
+			body = &team.ReportStatus{Member: s.member, Status: team.Active, Summary: s.occupation(u.Summary)}
+		case agent.Used:
+			task := u.Task
+			if task == "" {
+				task = s.works()
+			}
+			if s.ending() != stopQuietly { // its bill comes also when it is ended in the middle of a turn
+				s.recordAtLast(&team.ReportUsage{Member: s.member, Task: task, Usage: u.Usage, Context: int64(min(max(u.Context, 0), 100))})
+			}
+		case agent.Text:
+			s.update(func(t *turn) { t.last = u.Text })
+			s.host.Said(s.member, u.Text)
+		case agent.ToolFinished:
+			if carried := envelope.Carries(s.teamID, s.member, u.Output); len(carried) > 0 {
+				s.update(func(t *turn) { t.shows = true })
+				s.arrived(s.post.arrived(byTool, carried...))
+			}
+		case agent.Compacted:
+			s.update(func(t *turn) { t.restate = true })
+		case agent.Retrying:
+			s.retrying(u.Problem)
+		case agent.TurnEnded:
+			s.endTurn(u)
+		case agent.PermissionAsked:
+			asking.Go(func() { s.ask(ctx, u) })
+		case agent.PlanProposed:
+			asking.Go(func() { s.propose(ctx, u) })
+		case agent.Ended:
+			end = u.Err
+		}
+		if body == nil || s.ctx.Err() != nil {
+			continue
+		}
+		s.record(body)
+	}
+	return end
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
+
+// occupation is what the member is at: what its agent says, else its task.
+func (s *seat) occupation(summary string) string {
+	if held := s.held(); summary == "" && len(held) > 0 {
+		summary = "task " + held[0].ID + ": " + held[0].Subject
+	}
+	return summary[:min(len(summary), team.MaxSubject)]
+}
+
+// held are the tasks that the member has in progress.
+func (s *seat) held() (tasks []team.Task) {
+	s.host.Replica.View(func(st *team.State) { tasks = st.Held(s.member) })
+	return tasks
+}
+
+// works notes which task the turn is for, and returns it: the one that the member holds, else the one that it held last. What a turn uses is told of when
+// the task may be done already.
+func (s *seat) works() (task string) {
+	held := s.held()
+	s.update(func(t *turn) {
+		if len(held) > 0 {
+			t.task = held[0].ID
+		}
+		task = t.task
+	})
+	return task
+}
+
+// begin records that the session runs, and which mail is in its history already.
+func (s *seat) begin(u agent.Started) {
+	s.record(&team.ReportStarted{Member: s.member, Session: u.Session})
+	var there []team.Message
+	s.host.Replica.View(func(st *team.State) {
+		for _, m := range st.Inbox(s.member) {
+			if slices.Contains(u.Seen, m.Seq) {
+				there = append(there, m)
+			}
+		}
+	})
+	s.arrived(there)
+}
+
+// record sends a report.
+func (s *seat) record(body team.Body) {
+	if err := s.report(body); err != nil {
+		s.unrecorded(err)
+	}
+}
+
+// unrecorded ends a session of which something could not be recorded: nobody could tell any more what it has and what it did. The next one looks
+// into its transcript.
+func (s *seat) unrecorded(err error) {
+	if s.ctx.Err() == nil {
+		s.host.Log("not recorded for " + s.member + ": " + err.Error())
+		s.stop(stopDetach, "it could not be recorded what it did: "+err.Error(), s.host.StopGrace)
+	}
+}
+
+// report records what the session did.
+func (s *seat) report(body team.Body) error {
+	_, err := s.host.send(s.ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: inWords(body)})
+	switch team.CodeOf(err) {
+	case team.Rejected:
+		return nil // a hook wants the idle teammate to go on; its feedback comes as a message
+	case team.Conflict, team.Finished, team.NotFound:
+		s.stop(stopQuietly, "", s.host.StopGrace)
+		return nil
+	}
+	return err
+}
+
+// endTurn records what came of a turn. Where a new session is to continue for this one, it does so after that.
+func (s *seat) endTurn(u agent.TurnEnded) {
+	full := false
+	defer func() {
+		seq, renew := s.host.Replica.Seq(), ""
+		s.update(func(t *turn) {
+			t.since, t.retries, t.task, t.closes = seq, false, "", false
+			if t.ended {
+				renew = t.renew
+			}
+		})
+		if renew != "" && !full {
+			s.stop(stopDetach, renew, s.host.StopGrace)
+		}
+	}()
+	shows, good := false, u.Problem == nil && !u.Interrupted
+	if s.told { // it is reminded of these below
+		s.know(s.held()...)
+	}
+	s.update(func(t *turn) { // before anybody hears that it is idle
+		t.working, shows, t.ended, t.closes = false, t.shows, !u.GoesOn, true
+	})
+	s.post.settle(!good && !shows)
+	if good && !shows {
+		s.arrived(s.post.arrived(byTool)) // the agent went on after the result that had them
+	} else {
+		s.post.back(byTool) // its result was lost, shortened, or for a subagent
+	}
+	if !s.told {
+		s.wantSoon(team.WantWork) // what it was not allowed to begin then, it may be the next time
+		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
+		s.remind()
+		return
+	}
+	if u.Problem != nil {
+		s.trouble(*u.Problem)
+		return
+	}
+	if u.GoesOn {
+		return
+	}
+	renews := false
+	s.host.Replica.View(func(st *team.State) {
+		m, _ := st.Member(s.member)
+		at := st.Team().HandoverAt
+		if at == 0 {
+			at = team.DefaultHandoverAt
+		}
+		full = m.Context >= at && m.Shutdown.Request == ""
+	})
+	text := strings.TrimSpace(u.Text)
+	s.update(func(t *turn) {
+		if renews = t.renew != ""; text != "" {
+			t.last = u.Text
+		}
+		if !u.Interrupted {
+			t.mail = nil
+		}
+	})
+	replaced := full || renews // what it still holds the next session continues with
+	if !replaced && !u.Interrupted && s.nudge(text) {
+		return
+	}
+	s.giveReport(text)
+	if !u.Interrupted && !replaced {
+		s.giveUp()
+	}
+	report := ""
+	if s.member != s.lead && !s.reported() {
+		if report = text; report == "" {
+			s.update(func(t *turn) { report = t.pending })
+		}
+	}
+	s.update(func(t *turn) { t.pending = "" })
+	s.record(&team.ReportStatus{Member: s.member, Status: team.Idle, Report: clip(report)})
+	if !renews {
+		s.remind()
+	}
+	if full {
+		s.record(&team.HandOver{Member: s.member, Reason: "its context is nearly full"})
+	}
+}
+
+// retrying tells of a trouble that the agent deals with by itself, once for each turn. Where it tries in vain, for minutes, its session ends.
+func (s *seat) retrying(p agent.Problem) {
+	told := false
+	s.update(func(t *turn) { told, t.retries = t.retries, true })
+	hopeless := team.Hopeless(string(p.Kind))
+	if !told || hopeless {
+		s.record(&team.ReportTrouble{Member: s.member, Trouble: string(p.Kind), Text: s.wordsOf(p), Retrying: true})
+	}
+	if hopeless {
+		s.mu.Lock()
+		s.problem = p
+		s.mu.Unlock()
+		s.stop(stopHopeless, p.Text, s.host.StopGrace)
+	}
+}
+
+// wordsOf is what people are told of a problem: the agent's own words, and what they can do.
+func (s *seat) wordsOf(p agent.Problem) string {
+	const most = team.MaxSubject / 2 // so that the remedy is not cut off
+	words := p.Text
+	if len(words) > most {
+		words = strings.ToValidUTF8(words[:most], "") + " …"
+	}
+	if a, ok := s.agent.(agent.Remedier); ok {
+		if remedy := a.Remedy(p.Kind); remedy != "" {
+			words = strings.TrimRight(words, " .;\n") + "; " + remedy
+		}
+	}
+	return words
+}
+
+// trouble records a turn that failed. A context that is full is no fault of anybody: a fresh session goes on.
+func (s *seat) trouble(p agent.Problem) {
+	if p.Kind == agent.ProblemContext {
+		s.stop(stopFull, firstLine(p.Text), s.host.StopGrace)
+		return
+	}
+	s.keepLast(s.ctx) // its tasks go back on the list
+	s.record(&team.ReportTrouble{Member: s.member, Trouble: string(p.Kind), Text: s.wordsOf(p)})
+}
+
+// nudge reminds a session that ended its turn of the task that it holds, once for each claim. It reports whether it did.
+func (s *seat) nudge(text string) bool {
+	var held []team.Task
+	s.host.Replica.View(func(st *team.State) {
+		m, _ := st.Member(s.member)
+		if m.Shutdown.Request == "" && m.Plan.State != "submitted" && !st.Wakes(s.member) {
+			held = st.Held(s.member)
+		}
+	})
+	for _, t := range held {
+		claim := claimOf(t)
+		first := false
+		s.update(func(turn *turn) {
+			if turn.nudged == nil {
+				turn.nudged = map[string]bool{}
+			}
+			if first = !turn.nudged[claim]; first {
+				turn.nudged[claim] = true
+				if text != "" {
+					turn.pending = text
+				}
+			}
+		})
+		if !first {
+			continue
+		}
+		select {
+		case s.gifts <- team.Want{Kind: wantNudge, Request: t.ID}:
+			return true
+		default:
+		}
+	}
+	return false
+}
+
+// remind has a session that rests told of a task that its member holds and that it does not know of: somebody else claimed it
+// for the member, or a call of the session's own was carried out after its turn had ended. Nothing else would ever move it.
+func (s *seat) remind() {
+	var rests bool
+	if s.update(func(t *turn) { rests = t.ended }); !rests || s.post.awaits() {
+		return
+	}
+	var held []team.Task
+	s.host.Replica.View(func(st *team.State) {
+		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation && m.RetryAt == 0 && m.Shutdown.Request == "" && m.Plan.State != "submitted" {
+			held = st.Held(s.member)
+		}
+	})
+	for _, t := range held {
+		if !s.knew(t) {
+			select {
+			case s.gifts <- team.Want{Kind: wantTask, Request: t.ID}:
+				s.know(t)
+			default: // it has enough to go on with
+			}
+			return
+		}
+	}
+}
+
+func claimOf(t team.Task) string { return fmt.Sprintf("%s/%d", t.ID, t.Fence) }
+
+// know takes note of claims that the session knows of.
+func (s *seat) know(tasks ...team.Task) {
+	s.update(func(turn *turn) {
+		if turn.knows == nil {
+			turn.knows = map[string]bool{}
+		}
+		for _, t := range tasks {
+			turn.knows[claimOf(t)] = true
+		}
+	})
+}
+
+func (s *seat) knew(t team.Task) (knows bool) {
+	s.update(func(turn *turn) { knows = turn.knows[claimOf(t)] })
+	return knows
+}
+
+// giveUp fails the tasks that the member holds although it was reminded of them and has nothing to wait for, where no agent leads that could see
+// to it: or they would be in progress for ever.
+func (s *seat) giveUp() {
+	var held []team.Task
+	s.host.Replica.View(func(st *team.State) {
+		lead, _ := st.Member(s.lead)
+		m, _ := st.Member(s.member)
+		if lead.Agent == team.External && m.Plan.State != "submitted" && m.Shutdown.Request == "" && !st.Wakes(s.member) {
+			held = st.Held(s.member)
+		}
+	})
+	for _, t := range held {
+		s.record(&team.FailTask{Task: t.ID, Member: s.member, Fence: t.Fence, Reason: "its turn ended, after a reminder too, and the task was not completed"})
+	}
+}
+
+// giveReport gives the lead's answer, if it was asked for its report and began nothing new.
+func (s *seat) giveReport(text string) {
+	asked := false
+	s.update(func(t *turn) { asked, t.asked = t.asked, false })
+	if !asked || s.member != s.lead {
+		return
+	}
+	var wanted bool
+	s.host.Replica.View(func(st *team.State) { wanted = st.Team().ReportAsked })
+	if wanted {
+		s.record(&team.GiveReport{Text: clip(text)})
+	}
+}
+
+// reported says whether the member told the lead something in this turn by itself: with a message, a broadcast, a plan, or the result of a task.
+func (s *seat) reported() bool {
+	s.mu.Lock()
+	since := s.turn.since
+	s.mu.Unlock()
+	for r, err := range s.host.Replica.Read(s.ctx, since) {
+		if err != nil {
+			return false
+		}
+		for _, e := range r.Events {
+			switch e := e.(type) {
+			case *team.MessageSent:
+				if e.Message.From == s.member && (e.Message.To == s.lead || slices.Contains(e.Message.Recipients, s.lead)) {
+					return true
+				}
+			case *team.TaskCompleted:
+				if e.By == s.member && e.Result != "" {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), team.MaxText)], "") }
+
+// ask puts the session's request before the team and gives it the answer, whichever way the request ends.
+func (s *seat) ask(ctx context.Context, u agent.PermissionAsked) {
+	allow, reason := false, "the session is ending"
+	defer func() { u.Answer(allow, reason) }()
+	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
+		Body: &team.RequestPermission{Member: s.member, Tool: u.Tool, Input: clip(u.Input), Deadline: replica.Now() + s.patience(),
+			Reads: !u.Ruled && s.reads(u.Tool, u.Input)}})
+	if err != nil {
+		reason = err.Error()
+		return
+	}
+	request := ""
+	for _, e := range receipt.Record.Events {
+		if e, ok := e.(*team.PermissionRequested); ok {
+			request = e.Permission.Request
+		}
+	}
+	for r, err := range s.host.Replica.Watch(ctx, receipt.Record.Seq-1) {
+		if err != nil {
+			return
+		}
+		for _, e := range r.Events {
+			if e, ok := e.(*team.PermissionAnswered); ok && e.Request == request {
+				allow, reason = e.Outcome == "allowed", e.Reason
+				return
+			}
+		}
+	}
+}
+
+func (s *seat) patience() (d team.Time) {
+	s.host.Replica.View(func(st *team.State) {
+		p := st.Team().Permissions
+		d = p.Patience()
+	})
+	return d
+}
+
+// propose lays the session's plan before the lead and gives it the answer.
+func (s *seat) propose(ctx context.Context, u agent.PlanProposed) {
+	approved, feedback := false, "the session is ending"
+	defer func() { u.Answer(approved, feedback) }()
+	receipt, err := s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease,
+		Body: &team.SubmitPlan{Member: s.member, Plan: clip(u.Plan), Deadline: replica.Now() + s.patience()}})
+	if err != nil {
+		s.host.Replica.View(func(st *team.State) { approved = st.Writes(s.member) })
+		if !approved { // else it needs nobody's leave, or has it
+			feedback = err.Error()
+		}
+		return
+	}
+	request := ""
+	for _, e := range receipt.Record.Events {
+		if e, ok := e.(*team.PlanSubmitted); ok {
+			request = e.Request
+		}
+	}
+	s.update(func(t *turn) { t.proposal = request })
+	for r, err := range s.host.Replica.Watch(ctx, receipt.Record.Seq) {
+		if err != nil {
+			return
+		}
+		for _, e := range r.Events {
+			if e, ok := e.(*team.PlanAnswered); ok && e.Request == request {
+				approved, feedback = e.Approved, e.Feedback
+				s.hasAnswer(r)
+				return
+			}
+		}
+	}
+}
+
+// hasAnswer records that the session has the message with the answer to its plan: it gets the answer itself.
+func (s *seat) hasAnswer(r *team.Record) {
+	for _, e := range r.Events {
+		if m, ok := e.(*team.MessageSent); ok && m.Message.Type == team.TypePlanResponse && m.Message.To == s.member {
+			s.arrived([]team.Message{m.Message})
+		}
+	}
+}
+
+// inbox is the mail that the session is to be given. The answer to a plan that it proposed itself comes another way.
+func (s *seat) inbox() (mail []team.Message) {
+	s.mu.Lock()
+	proposal := s.turn.proposal
+	s.mu.Unlock()
+	s.host.Replica.View(func(st *team.State) {
+		if m, _ := st.Member(s.member); m.Incarnation == s.incarnation { // else it is for the session that took the place of this one
+			mail = st.Inbox(s.member)
+		}
+	})
+	return slices.DeleteFunc(mail, func(m team.Message) bool {
+		return m.Type == team.TypePlanResponse && m.Ref == proposal && proposal != ""
+	})
+}

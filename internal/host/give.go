@@ -1,0 +1,391 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/envelope"
+	"cadre/internal/agent/prompts"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// opening is the id of the prompt that a session begins with.
+const opening = "opening"
+
+// wantNudge reminds the session of the task Request, which it still holds. It comes from the seat itself.
+const wantNudge team.WantKind = "nudge"
+
+// wantTask tells the session of the task Request, which its member holds and it does not know of. It comes from the seat itself.
+const wantTask team.WantKind = "task"
+
+// deliver gives the session what it is wanted to have, one thing after the other.
+func (s *seat) deliver(ctx context.Context, session agent.Session, now agent.Access, started <-chan agent.Started) {
+	select {
+	case begun := <-started:
+		if s.told {
+			s.open(ctx, session, begun)
+		}
+	case <-ctx.Done():
+		return
+	}
+	var refused *agent.Access // what the session could not be given; nil when it has what is wanted
+	for n := 1; ; n++ {
+		var w team.Want
+		select {
+		case w = <-s.gifts:
+		case <-ctx.Done():
+			return
+		}
+		id := fmt.Sprintf("%s-%d", w.Kind, n)
+		switch w.Kind {
+		case team.WantDelivery:
+			s.deliverMail(ctx, session, id, w)
+		case team.WantAccess:
+			var wanted agent.Access
+			s.host.Replica.View(func(st *team.State) { wanted = s.access(st) })
+			if refused != nil && same(wanted, *refused) { // by an earlier want, for which this was the state already
+				continue
+			}
+			refused = nil
+			if !same(wanted, now) {
+				err := session.SetAccess(ctx, wanted)
+				switch {
+				case ctx.Err() != nil:
+					return
+				case err != nil && !errors.Is(err, errors.ErrUnsupported):
+					refused = &wanted
+					s.renewFor(wanted.Mode, err)
+					continue
+				}
+				now = wanted
+			}
+			s.update(func(t *turn) { t.renew = "" })
+		case team.WantWork:
+			if s.renews() {
+				continue // the next session takes it
+			}
+			if s.told {
+				if !s.working() {
+					s.deliverWork(ctx, session, id, "")
+				}
+				s.wantAgain(w.Kind) // it may have taken another task than the one that was wanted
+			} else {
+				s.hand(ctx, session, agent.Prompt{ID: id}, w.Kind)
+			}
+		case team.WantRetry:
+			s.deliverWork(ctx, session, id, prompts.Retry(w.Reason))
+		case team.WantSave:
+			s.saving.Go(func() { s.saveAlone(ctx) })
+		case team.WantYield:
+			if !s.putDown(ctx, w.Reason) {
+				s.wantSoon(w.Kind)
+			}
+		case wantTask:
+			s.deliverTask(ctx, session, id, w.Request)
+		case wantNudge:
+			var task team.Task
+			s.host.Replica.View(func(st *team.State) { task, _ = st.Task(w.Request) })
+			if !s.hand(ctx, session, agent.Prompt{ID: id, Text: prompts.Nudge(task)}, w.Kind) {
+				s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
+			}
+		}
+	}
+}
+
+// renewFor has a new session continue for this one as soon as no turn runs: the present one cannot be given that permission mode, and nothing would be different
+// if it were tried again.
+func (s *seat) renewFor(mode string, err error) {
+	var rests bool
+	why := fmt.Sprintf("its permission mode is now %s, and that takes a new session", mode)
+	if !errors.Is(err, agent.ErrNewSession) {
+		why = fmt.Sprintf("its permission mode could not be changed to %s: %v", mode, err)
+	}
+	s.update(func(t *turn) { t.renew, rests = why, t.ended && !t.closes })
+	when := "when its turn has ended"
+	if rests {
+		when = "now"
+	}
+	s.host.Log(fmt.Sprintf("%s: %s. The new session continues with its history %s.", s.member, why, when))
+	if rests {
+		s.stop(stopDetach, why, s.host.StopGrace)
+	}
+}
+
+// same reports whether the two let the session do the same, but for the rules, which never change while it runs.
+func same(a, b agent.Access) bool {
+	return a.Mode == b.Mode && a.Writes == b.Writes && a.Gated == b.Gated
+}
+
+// renews reports whether a new session is about to continue for this one.
+func (s *seat) renews() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.turn.renew != ""
+}
+
+// deliverTask tells the session of a task that its member holds. A worker looks at those by itself.
+func (s *seat) deliverTask(ctx context.Context, session agent.Session, id, task string) {
+	var t team.Task
+	p := agent.Prompt{ID: id}
+	s.host.Replica.View(func(st *team.State) {
+		if t, _ = st.Task(task); s.told {
+			p.Text = prompts.Work(st, task)
+		}
+	})
+	if t.Status != team.InProgress || t.Owner != s.member {
+		return
+	}
+	if !s.hand(ctx, session, p, wantTask) {
+		s.update(func(turn *turn) { turn.ended = true; delete(turn.knows, claimOf(t)) }) // the host's next look reminds it again
+	}
+}
+
+// hand gives the session a prompt, with the mail that waits for it. What it does not take is wanted again.
+func (s *seat) hand(ctx context.Context, session agent.Session, p agent.Prompt, kind team.WantKind) bool {
+	restates := p.Text != "" && s.restates()
+	if p.Text != "" && p.Mail == nil { // what waits comes with it, and not behind it
+		mail, err := s.take(ctx, p.ID)
+		if err != nil {
+			s.unrecorded(err)
+			return false
+		}
+		if len(mail) > 0 {
+			p.Mail, p.Text = mail, p.Text+"\n\n"+envelope.Batch(s.teamID, s.member, mail)
+			if slices.ContainsFunc(mail, asksReport) {
+				s.asked()
+			}
+		}
+	}
+	if p.Text != "" {
+		if first := s.unopened(p.ID); first != "" {
+			p.Text = first + "\n\n" + p.Text
+		}
+	}
+	if restates {
+		s.host.Replica.View(func(st *team.State) { p.Text = prompts.Restate(st, s.member) + "\n\n" + p.Text })
+	}
+	s.post.handed(p.ID)
+	s.update(func(t *turn) { t.ended = false })
+	err := session.Give(ctx, p)
+	if err == nil {
+		if restates {
+			s.update(func(t *turn) { t.restate = false })
+		}
+		return true
+	}
+	s.notTaken(p.ID)
+	if ctx.Err() == nil {
+		s.host.Log("giving " + s.member + " its " + string(kind) + ": " + err.Error())
+		s.wantSoon(kind)
+	}
+	return false
+}
+
+// wantAgain has what is wanted of that kind given once more, at the host's next look.
+func (s *seat) wantAgain(kind team.WantKind) {
+	select {
+	case s.again <- kind:
+	default:
+	}
+}
+
+// wantSoon is wantAgain, with a look after a moment, although nothing of the team may change that the host would look for.
+func (s *seat) wantSoon(kind team.WantKind) {
+	s.wantAgain(kind)
+	time.AfterFunc(lookPause, s.host.lookSoon)
+}
+
+// notTaken gives up a prompt that the session says will not arrive. Its mail is given again; what the session was to begin with goes before the
+// next prompt. Tasks that it told of go back on the list with the turn that failed, and are told of anew.
+func (s *seat) notTaken(id string) {
+	if s.post.back(id) {
+		s.wantSoon(team.WantDelivery)
+	}
+	s.update(func(t *turn) {
+		if id == t.openedBy {
+			t.openedBy = ""
+		}
+	})
+}
+
+// unopened is what the session was to begin with and has not got, which the prompt of that id carries from now on.
+func (s *seat) unopened(id string) (text string) {
+	s.update(func(t *turn) {
+		if t.opening != "" && t.openedBy == "" {
+			text, t.openedBy = t.opening, id
+		}
+	})
+	return text
+}
+
+// working reports whether the session is at a task that it was told of, though it may not have said yet that it is active: it gets no other one.
+func (s *seat) working() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.turn.working
+}
+
+// open gives the session what it begins with. One that has nothing to begin with is idle.
+func (s *seat) open(ctx context.Context, session agent.Session, begun agent.Started) {
+	var text string
+	merged := MergedDir(filepath.Dir(s.host.Hosts))
+	if _, err := os.Stat(merged); err != nil {
+		merged = ""
+	}
+	s.host.Replica.View(func(st *team.State) {
+		text = prompts.Opening(st, s.member, begun.Resumed, slices.Contains(begun.Seen, 0))
+		if t := st.Team(); s.member == t.Lead && t.ReportAsked && t.LastWords == "" && !slices.ContainsFunc(st.Inbox(s.member), asksReport) {
+			text = strings.TrimSpace(text + "\n\n" + prompts.AskReport(merged))
+			s.asked()
+		}
+	})
+	if text != "" {
+		text = envelope.Mark(s.teamID, s.member) + "\n" + text
+	}
+	s.update(func(t *turn) { t.opening, t.openedBy = text, opening })
+	if !s.deliverWork(ctx, session, opening, text) {
+		s.update(func(t *turn) { t.ended = true })
+		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
+	}
+}
+
+// deliverWork takes the next task from the list for the member and tells it of that, after what else there is to say. It reports whether
+// anything was said.
+func (s *seat) deliverWork(ctx context.Context, session agent.Session, id, text string) bool {
+	var rested bool
+	s.update(func(t *turn) { rested, t.ended = t.ended, false }) // what is claimed here it is told of
+	task, fence := s.claim(ctx)
+	claimed := task != ""
+	if claimed {
+		s.know(team.Task{ID: task, Fence: fence})
+		var work string
+		s.host.Replica.View(func(st *team.State) {
+			// Somebody may have completed, deleted or released it since: then there is nothing to be told.
+			if t, _ := st.Task(task); t.Status == team.InProgress && t.Owner == s.member && t.Fence == fence {
+				work = prompts.Work(st, task)
+			}
+		})
+		if work == "" {
+			task = ""
+		} else {
+			s.post.take(s.assignments(task), id) // the task itself says what they do
+			text = strings.TrimSpace(text + "\n\n" + work)
+		}
+	}
+	if text == "" {
+		s.update(func(t *turn) { t.ended = t.ended || rested })
+		if claimed && rested { // the claim made it active
+			s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
+		}
+		s.remind() // the session may have claimed the task itself in the meantime
+		return false
+	}
+	s.update(func(t *turn) { t.working = task != "" })
+	if s.hand(ctx, session, agent.Prompt{ID: id, Text: text}, team.WantWork) {
+		return true
+	}
+	s.update(func(t *turn) { t.working = false })
+	if task != "" && ctx.Err() == nil {
+		if err := s.host.do(ctx, &team.ReleaseTask{Task: task, Member: s.member, Fence: fence, Reason: "it could not be given to " + s.member}, s.lease); err != nil {
+			s.unrecorded(err)
+		}
+		s.record(&team.ReportStatus{Member: s.member, Status: team.Idle})
+	}
+	return true
+}
+
+// assignments are the notices in the inbox that this task is the member's.
+func (s *seat) assignments(task string) []team.Message {
+	return slices.DeleteFunc(s.inbox(), func(m team.Message) bool { return m.Type != team.TypeTaskAssignment || m.Ref != task })
+}
+
+// claim takes the next task for the member; "" when there is none to be had now.
+func (s *seat) claim(ctx context.Context) (task string, fence int64) {
+	receipt, err := s.takeTask(ctx, &team.ClaimTask{Member: s.member}, func(body team.Body) (replica.Receipt, error) {
+		return s.host.send(ctx, team.Command{Actor: team.Host(s.host.ID), Lease: s.lease, Body: body})
+	})
+	if err != nil {
+		if team.CodeOf(err) == "" {
+			s.unrecorded(err)
+		}
+		return "", 0
+	}
+	s.host.tracer.follow(ctx, receipt.Record.Events)
+	for _, e := range receipt.Record.Events {
+		if claimed, ok := e.(*team.TaskClaimed); ok {
+			s.works()
+			return claimed.Task, claimed.Fence
+		}
+	}
+	return "", 0
+}
+
+// deliverMail gives the session the mail that is not on its way already.
+func (s *seat) deliverMail(ctx context.Context, session agent.Session, id string, w team.Want) {
+	mail, err := s.take(ctx, id)
+	if err != nil {
+		s.unrecorded(err)
+		return
+	}
+	loud := func(m team.Message) bool { return !m.Quiet }
+	if !slices.ContainsFunc(mail, loud) { // the rest came with the result of a tool meanwhile
+		s.post.back(id)
+		return
+	}
+	if slices.ContainsFunc(mail, asksReport) {
+		s.asked()
+	}
+	s.hand(ctx, session, agent.Prompt{ID: id, Text: envelope.Batch(s.teamID, s.member, mail), Mail: mail,
+		Urgent: slices.ContainsFunc(mail, interrupts)}, w.Kind)
+}
+
+// interrupts reports whether a message ends what the session is doing. Only what a person calls urgent does. What agents call urgent,
+// and the requests of the team, wait for the next tool boundary: they come often, and each would cost the work of a turn.
+func interrupts(m team.Message) bool {
+	return m.Priority == "urgent" && m.From == team.User && (m.Type == team.TypeMessage || m.Type == team.TypeBroadcast)
+}
+
+func asksReport(m team.Message) bool { return m.Type == team.TypeSystem && m.Ref == team.ReportRef }
+
+// take takes the mail that is neither in the session nor on its way, once it is durable: after a loss of power, what a transcript has must not be
+// taken for another message that got its number.
+func (s *seat) take(ctx context.Context, carrier string) ([]team.Message, error) {
+	mail := s.inbox()
+	if len(mail) == 0 {
+		return nil, nil
+	}
+	if err := s.host.Replica.Sync(ctx); err != nil {
+		return nil, err
+	}
+	return s.post.take(mail, carrier), nil
+}
+
+// arrived records that the session has these messages.
+func (s *seat) arrived(mail []team.Message) {
+	if len(mail) == 0 {
+		return
+	}
+	var seqs []int64
+	for _, m := range mail {
+		seqs = append(seqs, m.Seq)
+	}
+	s.update(func(t *turn) { t.mail = append(t.mail, mail...) })
+	s.recordAtLast(&team.ReceiveMessages{Member: s.member, Seqs: seqs})
+}
+
+// recordAtLast records what is so also when the session is just being ended.
+func (s *seat) recordAtLast(body team.Body) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), giveBack)
+	defer cancel()
+	if err := s.host.do(ctx, body, s.lease); err != nil {
+		s.unrecorded(err)
+	}
+}

@@ -1,0 +1,397 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/host"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+func TestASessionForEveryMember(t *testing.T) {
+	s := newStage(t, spawn("ann"), spawn("bob"), &team.SpawnMember{Name: "eve", Agent: team.External})
+	s.start("h1", scripted(obedient))
+	s.untilStatus("ann", team.Idle)
+	s.untilStatus("bob", team.Idle)
+	if m := s.member("ann"); m.Host != "h1" || m.Session != "session of ann" || m.Incarnation != 1 {
+		t.Errorf("ann is %+v", m)
+	}
+	if m := s.member("eve"); m.Host != "" {
+		t.Errorf("eve, who has no session of ours, is on host %s", m.Host)
+	}
+	s.do(team.User, spawn("zoe"))
+	s.untilStatus("zoe", team.Idle)
+	if !host.Hosted(s.hosts) {
+		t.Error("nobody seems to be hosting")
+	}
+}
+
+// When a host ends its members wait for the next one, as they were.
+func TestTheEndOfAHost(t *testing.T) {
+	s := newStage(t, spawn("ann"), &team.CreateTask{Subject: "look"})
+	h := s.start("h1", scripted(obedient))
+	s.untilStatus("ann", team.Idle)
+	s.do("ann", &team.ClaimTask{Task: "1"})
+	h.wait()
+	s.untilStatus("ann", team.Spawning)
+	if m := s.member("ann"); m.Host != "" {
+		t.Errorf("ann is still on host %s", m.Host)
+	}
+	s.until("the task is free", func(st *team.State) bool { return st.Count(team.Pending) == 1 })
+	if left, _ := os.ReadDir(s.hosts); len(left) > 0 || host.Hosted(s.hosts) {
+		t.Errorf("the host left %v", left)
+	}
+	s.start("h2", scripted(obedient))
+	s.untilStatus("ann", team.Idle)
+	if m := s.member("ann"); m.Host != "h2" || m.Incarnation != 2 {
+		t.Errorf("ann is %+v", m)
+	}
+}
+
+// What ends by itself has failed, in its own words, and is not started again.
+func TestSessionsThatFail(t *testing.T) {
+	var starts atomic.Int32
+	for _, c := range []struct {
+		name   string
+		agents func(string) agent.Agent
+		reason string
+	}{
+		{"at its start", agents("scripted", unwilling{}), "no key for the model"},
+		{"by an error", agents("scripted", scripted(func(s *session) error {
+			starts.Add(1)
+			s.updates <- agent.Started{}
+			return errors.New("the model went away")
+		})), "the model went away"},
+		{"without one", agents("scripted", scripted(func(*session) error { return nil })), "ended by itself"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t, spawn("ann"))
+			s.start("h1", nil, func(o *host.Options) { o.Agent = c.agents })
+			s.untilStatus("ann", team.Failed)
+			if m := s.member("ann"); !strings.Contains(m.Summary, c.reason) {
+				t.Errorf("it failed because %q", m.Summary)
+			}
+			told := false
+			s.View(func(st *team.State) {
+				for _, m := range st.Inbox("lead") {
+					told = told || strings.Contains(m.Body, c.reason)
+				}
+			})
+			if !told {
+				t.Error("the lead was not told")
+			}
+		})
+	}
+	if n := starts.Load(); n != 1 {
+		t.Errorf("it was started %d times", n)
+	}
+}
+
+// A member whose agent a host does not know waits for a host that does.
+func TestUnknownAgents(t *testing.T) {
+	s := newStage(t, spawn("ann"), &team.SpawnMember{Name: "bob", Agent: "other"})
+	s.start("h1", scripted(obedient))
+	s.untilStatus("ann", team.Idle)
+	if m := s.member("bob"); m.Host != "" || m.Status != team.Spawning {
+		t.Errorf("bob is %+v", m)
+	}
+	s.start("h2", nil, func(o *host.Options) { o.Agent = agents("other", scripted(obedient)) })
+	s.untilStatus("bob", team.Idle)
+	if ann, bob := s.member("ann"), s.member("bob"); ann.Host != "h1" || bob.Host != "h2" {
+		t.Errorf("ann is on %s and bob on %s", ann.Host, bob.Host)
+	}
+}
+
+type unwilling struct{}
+
+func (unwilling) Start(context.Context, agent.Spec, agent.Team) (agent.Session, error) {
+	return nil, &agent.Problem{Kind: agent.ProblemLogin, Text: "no key for the model"}
+}
+
+// A message counts as delivered when the session has it, and not before.
+func TestDelivery(t *testing.T) {
+	got := make(chan []team.Message)
+	take := make(chan struct{})
+	s := newStage(t, spawn("ann"))
+	s.start("h1", scripted(func(s *session) error {
+		s.updates <- agent.Started{}
+		for {
+			select {
+			case <-take:
+				select {
+				case mail := <-s.mail:
+					got <- mail
+				case <-s.stop:
+					return nil
+				}
+			case <-s.stop:
+				return nil
+			}
+		}
+	}))
+	s.untilStatus("ann", team.Active)
+	s.do("lead", &team.SendMessage{To: "ann", Body: "one"})
+	s.do("lead", &team.SendMessage{To: "ann", Body: "two"})
+	if m := s.member("ann"); len(m.Inbox) != 2 || m.DeliveredSeq != 0 {
+		t.Errorf("before she took her mail ann has %v, delivered %d", m.Inbox, m.DeliveredSeq)
+	}
+	var bodies []string
+	for len(bodies) < 2 {
+		take <- struct{}{}
+		for _, m := range <-got {
+			bodies = append(bodies, m.Body)
+		}
+	}
+	if strings.Join(bodies, " ") != "one two" {
+		t.Errorf("she was given %v", bodies)
+	}
+	s.until("both are delivered", func(st *team.State) bool {
+		m, _ := st.Member("ann")
+		return len(m.Inbox) == 0 && m.DeliveredSeq == 2
+	})
+}
+
+// An idle session is told of a task that it could take, once.
+func TestWork(t *testing.T) {
+	woken := make(chan struct{})
+	s := newStage(t, spawn("ann"))
+	s.start("h1", scripted(func(s *session) error {
+		s.updates <- agent.Started{}
+		s.updates <- agent.TurnEnded{}
+		for {
+			select {
+			case <-s.wake:
+				woken <- struct{}{}
+			case <-s.stop:
+				return nil
+			}
+		}
+	}))
+	s.untilStatus("ann", team.Idle)
+	s.do(team.User, &team.CreateTask{Subject: "look"})
+	<-woken
+	s.do(team.User, &team.CreateTask{Subject: "for the lead", Owner: "lead"})
+	select {
+	case <-woken:
+		t.Error("it was woken again for the same task")
+	default:
+	}
+	s.do("ann", &team.ClaimTask{})
+}
+
+// A worker that was not allowed to begin a task is asked again when it may.
+func TestWorkThatWasRefused(t *testing.T) {
+	s := newStage(t, spawn("ann"))
+	asked, claims, tried := make(chan struct{}), make(chan team.Body), make(chan error)
+	s.start("h1", scripted(func(s *session) error {
+		s.updates <- agent.Started{}
+		s.updates <- agent.TurnEnded{}
+		for {
+			select {
+			case <-s.wake:
+				asked <- struct{}{}
+				_, err := s.Do(context.Background(), <-claims)
+				tried <- err
+				if err == nil { // it is at its task
+					<-s.stop
+					return nil
+				}
+				s.updates <- agent.TurnEnded{}
+			case <-s.stop:
+				return nil
+			}
+		}
+	}))
+	s.untilStatus("ann", team.Idle)
+	s.do(team.User, &team.CreateTask{Subject: "look"})
+	try := func(meanwhile team.Body) error {
+		t.Helper()
+		select {
+		case <-asked:
+		case <-time.After(20 * time.Second):
+			t.Fatal("it was not asked")
+		}
+		if meanwhile != nil {
+			s.do(team.User, meanwhile)
+		}
+		claims <- &team.ClaimTask{}
+		return <-tried
+	}
+	if err := try(&team.SetStatus{Status: team.TeamConsolidating}); team.CodeOf(err) != team.NotReady {
+		t.Fatal(err)
+	}
+	s.do(team.User, &team.SetStatus{Status: team.TeamActive})
+	if err := try(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShutdown(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer bool
+		atMost time.Duration
+	}{{"agreed", true, 5 * time.Second}, {"at the deadline", false, time.Second}} {
+		t.Run(c.name, func(t *testing.T) {
+			grace := make(chan time.Duration, 1)
+			s := newStage(t, spawn("ann"))
+			h := s.start("h1", scripted(func(s *session) error {
+				s.updates <- agent.Started{}
+				for {
+					select {
+					case mail := <-s.mail:
+						if c.answer {
+							if _, err := s.Do(context.Background(), &team.AnswerShutdown{Request: mail[0].Ref, Approved: true}); err != nil {
+								return err
+							}
+						}
+					case <-s.stop:
+						grace <- s.grace
+						return nil
+					}
+				}
+			}), func(o *host.Options) { o.UntilIdle = true })
+			s.untilStatus("ann", team.Active)
+			deadline := team.Time(time.Now().UnixMilli()) + 100
+			if c.answer {
+				deadline += 60_000
+			}
+			s.do("lead", &team.RequestShutdown{Member: "ann", Deadline: deadline})
+			s.untilStatus("ann", team.Stopped)
+			if g := <-grace; g <= 0 || g > c.atMost {
+				t.Errorf("the session had %s to end", g)
+			}
+			h.ended() // nothing is left for it to do
+		})
+	}
+}
+
+// The end of the team ends its host and every session.
+func TestTheEndOfATeam(t *testing.T) {
+	for name, end := range map[string]team.Body{"aborted": &team.SetStatus{Status: team.TeamAborted}, "cleaned up": &team.CleanUp{Force: true}} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, spawn("ann"))
+			h := s.start("h1", scripted(obedient))
+			s.untilStatus("ann", team.Idle)
+			s.do(team.User, end)
+			h.ended()
+		})
+	}
+}
+
+func TestASpentBudgetEndsSessions(t *testing.T) {
+	s := newStage(t, spawn("ann"), &team.SetBudget{Budget: team.Budget{Tokens: 100}})
+	h := s.start("h1", scripted(func(s *session) error {
+		s.updates <- agent.Started{}
+		s.updates <- agent.Used{Usage: team.Usage{InputTokens: 101}}
+		<-s.stop
+		return nil
+	}), func(o *host.Options) { o.UntilIdle = true })
+	h.ended()
+	if m := s.member("ann"); m.Host != "" || !m.Status.Running() {
+		t.Errorf("ann is %s on host %q", m.Status, m.Host)
+	}
+}
+
+// Of several hosts one has the member; when that one is dead, another one has.
+func TestOneHostPerMember(t *testing.T) {
+	var running, most atomic.Int32
+	one := scripted(func(s *session) error {
+		most.Store(max(most.Load(), running.Add(1)))
+		defer running.Add(-1)
+		return obedient(s)
+	})
+	s := newStage(t, spawn("ann"))
+	dead, err := host.Enroll(s.hosts, "h0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.do(team.Host("h0"), &team.AttachMember{Member: "ann"})
+	hosts := []*hosted{s.start("h1", one), s.start("h2", one), s.start("h3", one)}
+	for _, id := range []string{"h1", "h2", "h3"} {
+		if !proc.Held(filepath.Join(s.hosts, id, proc.AliveFile)) {
+			t.Fatalf("%s does not live", id)
+		}
+	}
+	if m := s.member("ann"); m.Host != "h0" {
+		t.Errorf("ann was taken from a living host by %s", m.Host)
+	}
+	if err := dead.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range hosts {
+		was := s.member("ann").Host
+		s.until("another host has ann", func(st *team.State) bool {
+			m, _ := st.Member("ann")
+			return m.Status == team.Idle && m.Host != was
+		})
+		n := s.member("ann").Host[1] - '1'
+		hosts[n].wait()
+	}
+	if most.Load() != 1 {
+		t.Errorf("ann had %d sessions at once", most.Load())
+	}
+	if _, err := os.Stat(filepath.Join(s.hosts, "h0")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder of the dead host is left: %v", err)
+	}
+}
+
+// A session that lost its lease is ended, and says nothing more in the team.
+func TestALostLease(t *testing.T) {
+	s := newStage(t, spawn("ann"))
+	s.start("h1", scripted(obedient))
+	s.untilStatus("ann", team.Idle)
+	other, err := host.Enroll(s.hosts, "h9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(t.Context())
+	s.do(team.Host("h9"), &team.AttachMember{Member: "ann", From: "h1"}) // it took h1 for dead
+	seq := s.Seq()
+	s.do(team.Host("h9"), &team.ReportStarted{Member: "ann"})
+	if m := s.member("ann"); m.Host != "h9" || m.Incarnation != 2 {
+		t.Errorf("ann is %+v", m)
+	}
+	for r, err := range s.Read(t.Context(), seq) {
+		if err == nil && r.Actor == team.Host("h1") {
+			t.Errorf("the host that lost her reported %+v", r)
+		}
+	}
+}
+
+func TestSettle(t *testing.T) {
+	hosts := filepath.Join(t.TempDir(), "hosts")
+	log := func(string) {}
+	if err := host.Settle(t.Context(), hosts, "", log); err != nil {
+		t.Errorf("without a host: %v", err)
+	}
+	procs, err := host.Enroll(hosts, "h1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := host.Settle(ctx, hosts, "", log); err == nil {
+		t.Error("with a living host it did not wait")
+	}
+	if err := host.Clear(t.Context(), hosts, log); err != nil || !host.Hosted(hosts) {
+		t.Errorf("a living host was cleared away: %v", err)
+	}
+	if err := procs.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Settle(t.Context(), hosts, "", log); err != nil {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(hosts); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}

@@ -1,0 +1,25 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/readonly"
+	"cadre/internal/team"
+)
+
+// reads reports whether a call only looks around in the project, in the member's worktree or, for the lead, in the merged work.
+func (s *seat) reads(tool, input string) bool {
+	var t team.Team
+	s.host.Replica.View(func(st *team.State) { t = st.Team() })
+	roots := []string{t.Dir, s.dir}
+	if s.member == s.lead {
+		roots = append(roots, MergedDir(filepath.Dir(s.host.Hosts)))
+	}
+	return readonly.Scope{Dir: s.dir, Roots: slices.Compact(roots), Env: s.env}.Unasked(tool, input)
+}
+
+// surroundings is the environment of the session's programs, as far as its host decides it.
+func surroundings(spec agent.Spec) []string { return append(os.Environ(), spec.Env...) }

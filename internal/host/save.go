@@ -1,0 +1,398 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cadre/internal/git/worktree"
+	"cadre/internal/replica"
+	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
+)
+
+// SavedWork is the file <member>_checkpoint.json in the team's folder: what a teammate without a lead has done of its task.
+type SavedWork struct {
+	Member    string    `json:"teammate_id"`
+	Task      string    `json:"task_claimed,omitempty"`
+	At        team.Time `json:"timestamp_utc_ms"`
+	LastGood  string    `json:"last_good_state,omitempty"` // the commit below the edits
+	FileEdits string    `json:"file_edits,omitempty"`      // as a patch, as far as it is short
+	Files     []string  `json:"files,omitempty"`           // that the whole patch changes
+	Patch     string    `json:"patch,omitempty"`           // the file with the whole patch, where that is more
+	Cut       []string  `json:"cut,omitempty"`             // files that are in that one only
+	Left      []string  `json:"left,omitempty"`            // files that are in none, and why
+	Output    string    `json:"last_output,omitempty"`
+}
+
+// Saved is what is kept of it with the task.
+func (w SavedWork) Saved() team.Saved {
+	var note []string
+	if w.Patch != "" {
+		note = append(note, fmt.Sprintf("The patch above leaves out %s; the whole patch is in %s.", few(w.Cut), w.Patch))
+	}
+	if len(w.Left) > 0 {
+		note = append(note, "In no patch is "+few(w.Left)+".")
+	}
+	return team.Saved{Member: w.Member, Commit: w.LastGood, Diff: w.FileEdits, Note: strings.Join(note, "\n"), Output: w.Output, At: w.At}
+}
+
+// few names the first of many files.
+func few(files []string) string {
+	const most = 20
+	if len(files) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(files[:most], ", "), len(files)-most)
+	}
+	return strings.Join(files, ", ")
+}
+
+const savedSuffix = "_checkpoint.json"
+
+// maxSaved is the most that is read of such a file, in bytes: far more than is written.
+const maxSaved = 64 << 20
+
+// ReadSaved returns what was saved for the member in the team's folder, and whether there is anything.
+func ReadSaved(teamDir, member string) (SavedWork, bool, error) {
+	data, err := regularfile.Read(filepath.Join(teamDir, member+savedSuffix), maxSaved)
+	if errors.Is(err, fs.ErrNotExist) {
+		return SavedWork{}, false, nil
+	}
+	var w SavedWork
+	if err == nil {
+		err = json.Unmarshal(data, &w)
+	}
+	return w, err == nil, err
+}
+
+// forget removes the file of what was saved, if it still is this: it is in the history now. What was saved since stays.
+func (w SavedWork) forget(teamDir string) error {
+	now, there, err := ReadSaved(teamDir, w.Member)
+	if err != nil || !there || !bytes.Equal(now.encode(), w.encode()) {
+		return err
+	}
+	if err := os.Remove(filepath.Join(teamDir, w.Member+savedSuffix)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (w SavedWork) encode() []byte {
+	data, err := json.MarshalIndent(w, "", "  ")
+	if err != nil {
+		panic(err) // it has nothing but texts and a number
+	}
+	return append(data, '\n')
+}
+
+func (w SavedWork) write(teamDir string) error {
+	return atomicfile.Write(filepath.Join(teamDir, w.Member+savedSuffix), w.encode())
+}
+
+// patches is the folder with the patches that are too long for the history.
+const patches = "saved"
+
+// edits takes down what was changed in dir, as far as it may be a member's work: what is there as it was when the team was created is the person's. In a worktree
+// of its own all is the member's.
+func (w *SavedWork) edits(ctx context.Context, procs *proc.Register, base team.Base, teamDir, dir string, own bool) error {
+	before := map[string]string{}
+	if !own {
+		if base.Unknown != "" {
+			w.Left = []string{"what was changed in " + dir + " (nobody knows what was there before the team was: " + base.Unknown + ")"}
+			return nil
+		}
+		for _, f := range base.Dirty {
+			before[filepath.Join(base.Top, filepath.FromSlash(f.Path))] = f.SHA256
+		}
+	}
+	most := int64(digested)
+	e, err := worktree.Diff(ctx, procs, dir, func(path string) bool {
+		was, known := before[path]
+		if !known {
+			return false
+		}
+		now, err := worktree.Digest(ctx, procs, path, &most)
+		return err != nil || now == was
+	})
+	w.LastGood, w.Files, w.Left = e.Commit, e.Files, e.Left
+	if err != nil {
+		return err
+	}
+	if w.FileEdits, w.Cut = e.Brief(team.MaxDiff); len(w.Cut) == 0 {
+		return nil
+	}
+	path := filepath.Join(teamDir, patches, w.Member+".patch")
+	if w.Task != "" {
+		path = filepath.Join(teamDir, patches, w.Task+"-"+w.Member+".patch")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(path, e.Patch); err != nil {
+		return err
+	}
+	w.Patch = path
+	return nil
+}
+
+// digested is how much is read to know the person's files again.
+const digested = 256 << 20
+
+// save writes down what the member has done of its task. What the file has of another task is kept with that one first:
+// the session before this one may have saved it, on a host that died, or this one before it got its present task.
+func (s *seat) save(ctx context.Context) (SavedWork, error) {
+	s.savedFile.Lock()
+	defer s.savedFile.Unlock()
+	w := SavedWork{Member: s.member, At: replica.Now()}
+	s.update(func(t *turn) { w.Output = t.last })
+	if held := s.held(); len(held) > 0 {
+		w.Task = held[0].ID
+	}
+	t := s.host.Replica.Team()
+	if err := w.edits(ctx, s.host.Procs, t.Base, s.host.teamDir(), s.dir, s.dir != t.Dir); err != nil {
+		if ctx.Err() != nil {
+			return w, err
+		}
+		s.host.Log("the changes of " + s.member + " cannot be told: " + err.Error())
+	}
+	before, there, err := ReadSaved(s.host.teamDir(), s.member)
+	if err != nil {
+		s.host.Log("what was saved before for " + s.member + " cannot be read and is passed over: " + err.Error())
+	} else if there && before.Task != w.Task {
+		if _, err := before.record(ctx, s.host.sends(s.lease), s.host.Replica); err != nil {
+			return w, err
+		}
+		if !s.leased() {
+			return w, errors.New("another host has taken the member over")
+		}
+	}
+	return w, w.write(s.host.teamDir())
+}
+
+// KeepSaved keeps with its task what a member saved while there was no lead. It is for a process that is no host of it, where none is there to do so.
+func KeepSaved(ctx context.Context, rep *replica.Replica, teamDir, member string) error {
+	w, there, err := ReadSaved(teamDir, member)
+	if err != nil || !there {
+		return err
+	}
+	return w.keep(ctx, byUser(rep), rep, teamDir)
+}
+
+// KeepDone keeps with the task what the member that holds it has done of it: what is changed where it works, and the last that it said. It is for a process that
+// is no host of it, before the task is taken away: the member may be dead, or know nothing of it.
+func KeepDone(ctx context.Context, rep *replica.Replica, teamDir string, task team.Task) error {
+	m := team.Member{}
+	rep.View(func(s *team.State) { m, _ = s.Member(task.Owner) })
+	t := rep.Team()
+	w := SavedWork{Member: m.Name, Task: task.ID, At: replica.Now(), Output: m.Summary}
+	if before, there, err := ReadSaved(teamDir, m.Name); err == nil && there && before.Task == task.ID {
+		w.Output = before.Output
+	}
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	dir, own := t.Dir, false
+	if m.Isolation == team.Worktree {
+		dir, own = filepath.Join(teamDir, worktrees, m.Name), true
+	}
+	if err := w.edits(ctx, procs, t.Base, teamDir, dir, own); err != nil {
+		return fmt.Errorf("what %s has done of task %s cannot be told: %w", m.Name, task.ID, err)
+	}
+	return w.keep(ctx, byUser(rep), rep, teamDir)
+}
+
+// keep records the work and removes its file. A file with what is somebody else's by now stays as it is.
+func (w SavedWork) keep(ctx context.Context, do sender, rep *replica.Replica, teamDir string) error {
+	if done, err := w.record(ctx, do, rep); err != nil || !done {
+		return err
+	}
+	return w.forget(teamDir)
+}
+
+// sender sends a command, as somebody.
+type sender func(context.Context, team.Body) error
+
+func byUser(rep *replica.Replica) sender {
+	return func(ctx context.Context, body team.Body) error {
+		_, err := rep.Do(ctx, team.Command{Actor: team.User, Body: body})
+		return err
+	}
+}
+
+// sends is a sender under a lease of the host's; 0 for any.
+func (h *Host) sends(lease int64) sender {
+	return func(ctx context.Context, body team.Body) error {
+		_, err := h.send(ctx, team.Command{Actor: team.Host(h.ID), Lease: lease, Body: body})
+		return err
+	}
+}
+
+// leased reports whether the member is still this host's.
+func (s *seat) leased() (leased bool) {
+	s.host.Replica.View(func(st *team.State) {
+		m, _ := st.Member(s.member)
+		leased = m.Host == s.host.ID && m.Lease == s.lease
+	})
+	return leased
+}
+
+// record records the work with its task. It reports whether nothing of it is needed any more: somebody
+// else may hold the task by now, and may put it back on the list.
+func (w SavedWork) record(ctx context.Context, do sender, rep *replica.Replica) (done bool, err error) {
+	if w.Task == "" {
+		return true, nil
+	}
+	err = do(ctx, &team.SaveWork{Task: w.Task, Saved: w.Saved()})
+	switch team.CodeOf(err) {
+	case team.Conflict:
+		var t team.Task
+		rep.View(func(s *team.State) { t, _ = s.Task(w.Task) })
+		return t.Status == team.Completed, nil
+	case team.NotFound:
+		return true, nil
+	}
+	return err == nil, err
+}
+
+// saveAlone saves the member's work again and again for as long as there is no lead. When there is one, it is kept with the task.
+func (s *seat) saveAlone(ctx context.Context) {
+	for ctx.Err() == nil {
+		var alone bool
+		var every time.Duration
+		s.host.Replica.View(func(st *team.State) {
+			alone = st.Zombie(s.member)
+			every = checkpoints(st.Team())
+		})
+		if !alone {
+			s.saveAndKeep(ctx)
+			return
+		}
+		if _, err := s.save(ctx); err != nil && ctx.Err() == nil {
+			s.host.Log("the work of " + s.member + " was not saved: " + err.Error())
+		}
+		s.whileAlone(ctx, every)
+	}
+}
+
+// saveAndKeep saves the member's work and keeps it with its tasks. It reports whether nothing is left to keep. One does
+// so at a time: else what somebody saved before could be recorded behind what was saved since, and in its place.
+func (s *seat) saveAndKeep(ctx context.Context) bool {
+	s.keeping.Lock()
+	defer s.keeping.Unlock()
+	w, err := s.save(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.host.Log("the work of " + s.member + " was not saved: " + err.Error())
+		}
+		return false
+	}
+	return s.keep(ctx, w)
+}
+
+// whileAlone waits for so long, or until there is a lead.
+func (s *seat) whileAlone(ctx context.Context, long time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, long)
+	defer cancel()
+	for {
+		var alone bool
+		seq := s.host.Replica.Seq()
+		s.host.Replica.View(func(st *team.State) { alone = st.Zombie(s.member) })
+		if !alone || s.host.Replica.Wait(ctx, seq) != nil {
+			return
+		}
+	}
+}
+
+// keep records the saved work with the tasks that the member holds. It reports whether it is with all of them. A host that
+// lost the member leaves the file to the one that took it over.
+func (s *seat) keep(ctx context.Context, w SavedWork) bool {
+	kept := true
+	for _, t := range s.held() {
+		err := s.host.do(ctx, &team.SaveWork{Task: t.ID, Saved: w.Saved()}, s.lease)
+		var holds bool
+		s.host.Replica.View(func(st *team.State) {
+			now, _ := st.Task(t.ID)
+			holds = now.Status == team.InProgress && now.Owner == s.member
+		})
+		if err != nil {
+			s.host.Log("not kept with task " + t.ID + ": " + err.Error())
+		}
+		if err != nil && holds || !s.leased() {
+			kept = false
+		}
+	}
+	if kept {
+		s.savedFile.Lock()
+		defer s.savedFile.Unlock()
+		if err := w.forget(s.host.teamDir()); err != nil {
+			s.host.Log(err.Error())
+		}
+	}
+	return kept
+}
+
+// lastSave keeps what the session saved when it is over. It reports whether nothing is left to keep.
+func (s *seat) lastSave(how ending, why string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
+	defer cancel()
+	switch how {
+	case stopRest:
+		return s.putDown(ctx, why)
+	case stopQuietly:
+		return true
+	}
+	return s.keepLast(ctx)
+}
+
+// keepLast keeps what was saved, because the tasks go back on the list. It reports whether nothing is left to keep.
+func (s *seat) keepLast(ctx context.Context) bool {
+	if _, there, err := ReadSaved(s.host.teamDir(), s.member); err != nil || !there {
+		return true // one that cannot be read is reported where it is to be overwritten
+	}
+	return s.saveAndKeep(ctx)
+}
+
+// putDown gives the tasks that the member holds back to the list, with its work. It reports whether that is recorded. A task
+// of which the work is not kept stays with the member: whoever took it would begin without that.
+func (s *seat) putDown(ctx context.Context, reason string) bool {
+	s.keeping.Lock()
+	defer s.keeping.Unlock()
+	w, err := s.save(ctx)
+	if err != nil {
+		s.host.Log("the work of " + s.member + " was not saved: " + err.Error())
+	}
+	held := s.held()
+	if !s.keep(ctx, w) {
+		return false
+	}
+	done := true
+	for _, t := range held {
+		if err := s.host.do(ctx, &team.ReleaseTask{Task: t.ID, Member: s.member, Fence: t.Fence, Reason: reason}, s.lease); err != nil {
+			s.host.Log("task " + t.ID + " was not given back: " + err.Error())
+			done = false
+		}
+	}
+	return done
+}
+
+// keepSaved keeps what an earlier session of the member saved, on this host or on one that died.
+func (h *Host) keepSaved(ctx context.Context, member string, as sender) error {
+	w, there, err := ReadSaved(h.teamDir(), member)
+	if err != nil {
+		h.Log("what was saved for " + member + " cannot be read and is passed over: " + err.Error())
+	}
+	if err != nil || !there {
+		return nil
+	}
+	return w.keep(ctx, as, h.Replica, h.teamDir())
+}

@@ -1,0 +1,124 @@
+package host_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cadre/internal/consolidate"
+	"cadre/internal/host"
+	"cadre/internal/team"
+)
+
+// write puts files below dir.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// dirty is a repository in which a person has things that are not committed, and what a team notes of it when it is created.
+func dirty(t *testing.T) (dir string, base team.Base) {
+	t.Helper()
+	p := newProject(t)
+	write(t, p.dir, map[string]string{".env": "FOO=supersecretvalue\n", "theirs.txt": "the person's\n"})
+	base = consolidate.Look(t.Context(), p.dir)
+	if len(base.Dirty) != 2 {
+		t.Fatalf("%+v", base)
+	}
+	return p.dir, base
+}
+
+// held is the team's task 1, taken by ann.
+func held(t *testing.T, s *stage) team.Task {
+	t.Helper()
+	s.do("ann", &team.ClaimTask{Task: "1"})
+	return task(s)
+}
+
+func task(s *stage) (one team.Task) {
+	s.View(func(st *team.State) { one, _ = st.Task("1") })
+	return one
+}
+
+// What somebody else is to go on with comes with the task, also when its owner saved nothing: its host was killed, or it lives and knows nothing of it.
+func TestWorkIsKeptFromOutside(t *testing.T) {
+	dir, base := dirty(t)
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir, Base: base}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.CreateTask{Subject: "one"})
+	owned := held(t, s)
+	write(t, dir, map[string]string{"half.txt": "half of it\n", "theirs.txt": "the person's\nand ann's\n", "data.csv": strings.Repeat("1,2\n", 20<<10), "huge.csv": strings.Repeat("1,2\n", 1<<19)})
+	teamDir := filepath.Dir(s.hosts)
+	if err := host.KeepDone(t.Context(), s.Replica, teamDir, owned); err != nil {
+		t.Fatal(err)
+	}
+	saved := task(s).Saved
+	if saved == nil || saved.Member != "ann" || !strings.Contains(saved.Diff, "+half of it") || !strings.Contains(saved.Diff, "+and ann's") || len(saved.Diff) > team.MaxDiff {
+		t.Fatalf("kept: %+v", saved)
+	}
+	if strings.Contains(saved.Diff, "supersecret") || strings.Contains(saved.Note, ".env") {
+		t.Errorf("the person's file is kept with the task: %s\n%s", saved.Diff, saved.Note)
+	}
+	whole := filepath.Join(teamDir, "saved", "1-ann.patch")
+	if !strings.Contains(saved.Note, "leaves out data.csv; the whole patch is in "+whole) || !strings.Contains(saved.Note, "huge.csv (2 MiB)") {
+		t.Errorf("what is not in the patch: %q", saved.Note)
+	}
+	clean := t.TempDir()
+	for _, args := range [][]string{{"clone", "-q", dir, clean}, {"-C", clean, "apply", "--exclude=theirs.txt", whole}} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(clean, "data.csv")); err != nil || len(data) != 4*20<<10 {
+		t.Errorf("the whole patch brings %d bytes of the data, %v", len(data), err)
+	}
+}
+
+// Where nobody knows what was there before, nothing of a folder that others use is told.
+func TestUnknownBaseIsNotTold(t *testing.T) {
+	dir, _ := dirty(t)
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir, Base: team.Base{Unknown: "too many files"}}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.CreateTask{Subject: "one"})
+	if err := host.KeepDone(t.Context(), s.Replica, filepath.Dir(s.hosts), held(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	if saved := task(s).Saved; saved == nil || saved.Diff != "" || !strings.Contains(saved.Note, "too many files") {
+		t.Errorf("kept: %+v", saved)
+	}
+}
+
+// What was saved of a task that somebody else works on by now is not thrown away.
+func TestSavedWorkOutlivesAConflict(t *testing.T) {
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: t.TempDir()}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.SpawnMember{Name: "bob", Agent: team.External}, &team.CreateTask{Subject: "one"})
+	teamDir := filepath.Dir(s.hosts)
+	keep := func() (there bool) {
+		t.Helper()
+		if err := host.KeepSaved(context.Background(), s.Replica, teamDir, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		_, there, err := host.ReadSaved(teamDir, "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return there
+	}
+	write(t, teamDir, map[string]string{"ann_checkpoint.json": `{"teammate_id":"ann","task_claimed":"1","last_output":"half"}`})
+	s.do("bob", &team.ClaimTask{Task: "1"})
+	if !keep() {
+		t.Error("it is gone, and bob works on the task")
+	}
+	s.do("bob", &team.ReleaseTask{Task: "1"})
+	if keep() || task(s).Saved == nil || task(s).Saved.Output != "half" {
+		t.Errorf("it was not kept with the task: %+v", task(s))
+	}
+	write(t, teamDir, map[string]string{"ann_checkpoint.json": `{"teammate_id":"ann","task_claimed":"1","last_output":"more"}`})
+	s.do("bob", &team.ClaimTask{Task: "1"})
+	s.do("bob", &team.CompleteTask{Task: "1"})
+	if keep() {
+		t.Error("it is there, and the task is completed")
+	}
+}

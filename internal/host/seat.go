@@ -1,0 +1,335 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/agent/envelope"
+	"cadre/internal/agent/prompts"
+	"cadre/internal/git/checkout"
+	"cadre/internal/git/worktree"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// seat is one session that this host runs, from taking its lease to its last report.
+type seat struct {
+	host        *Host
+	member      string
+	incarnation int64
+	lease       int64
+	teamID      string
+	lead        string // the team's
+	ctx         context.Context
+	leave       context.CancelFunc // ends ctx: the seat is to be left
+
+	agent agent.Agent
+	dir   string   // where it works
+	env   []string // of its programs
+	bound bool     // its role has not all tools
+	told  bool     // it is told of its tasks in prompts; else it takes them from the list by itself
+
+	gifts chan team.Want           // what it is to be given, the newest of each kind
+	given map[team.WantKind]string // key of the last want of each kind that was given; the host's alone
+	again chan team.WantKind       // what could not be given, and is to be given once more
+	post  post
+
+	saving    sync.WaitGroup // the work is being saved, because there is no lead
+	savedFile sync.Mutex
+	keeping   sync.Mutex // is locked before savedFile
+
+	mu    sync.Mutex
+	how   ending
+	why   string
+	grace time.Duration // for the friendly part of ending the session
+	turn  turn          // what is known of the turn that runs
+
+	problem agent.Problem // of stopHopeless
+}
+
+// ending is what is reported of a session that is over.
+type ending int
+
+const (
+	running      ending = iota
+	stopReport          // it was to end: the member is stopped
+	stopDetach          // it is not wanted here now: the member is to be started again some time
+	stopFresh           // a fresh session is to go on for it
+	stopFull            // the same, as its context is full
+	stopRest            // it waits for a lead: its tasks go back on the list
+	stopHopeless        // nothing that it does by itself helps it
+	stopQuietly         // it is not ours any more
+)
+
+func (h *Host) seat(m team.Member, a agent.Agent) {
+	ctx, cancel := context.WithCancel(context.Background())
+	t := h.Replica.Team()
+	_, worker := a.(agent.Worker)
+	s := &seat{host: h, member: m.Name, incarnation: m.Incarnation, lease: m.Lease, teamID: t.ID, lead: t.Lead, ctx: ctx, leave: cancel, agent: a, dir: t.Dir, told: !worker,
+		gifts: make(chan team.Want, 12), given: map[team.WantKind]string{}, again: make(chan team.WantKind, 8)}
+	s.turn.since = h.Replica.Seq()
+	h.seats[m.Name] = s
+	h.pulse.next = time.Time{} // the first sign of life at once
+	go s.run(m)
+}
+
+// stop asks the seat to end its session; the first reason counts.
+func (s *seat) stop(how ending, why string, grace time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.how == running {
+		s.how, s.why, s.grace = how, why, grace
+		s.leave()
+	}
+}
+
+func (s *seat) ending() ending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.how
+}
+
+// give passes on a want for the session that was not given yet. It does not wait: what does not fit is wanted again.
+func (s *seat) give(w team.Want) {
+	for more := true; more; {
+		select {
+		case kind := <-s.again:
+			delete(s.given, kind)
+		default:
+			more = false
+		}
+	}
+	if s.given[w.Kind] == w.Key {
+		return
+	}
+	select {
+	case s.gifts <- w:
+		s.given[w.Kind] = w.Key
+	default:
+	}
+}
+
+func (s *seat) run(m team.Member) {
+	defer func() {
+		select {
+		case s.host.ended <- s:
+		case <-s.host.over:
+		}
+	}()
+	defer s.leave()
+	scratch := filepath.Join(s.host.Hosts, s.host.ID, "scratch-"+s.member)
+	defer os.RemoveAll(scratch)
+
+	failure := s.live(m, scratch)
+
+	s.mu.Lock()
+	how, why := s.how, s.why
+	s.mu.Unlock()
+	// From here on the session is over; what is reported must not be cut short by the end of the seat.
+	kept := s.lastSave(how, why)
+	if how == stopReport {
+		s.host.leaveWork(m)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
+	defer cancel()
+	body := s.epitaph(ctx, how, why, failure)
+	if body != nil && kept { // else its tasks would be on the list without what was saved of them; the host sees that it is gone
+		if err := s.host.do(ctx, body, s.lease); err != nil {
+			s.host.Log("not recorded that " + s.member + " ended: " + err.Error())
+		}
+	}
+	if how != stopReport {
+		s.host.keepWork(m)
+	}
+}
+
+// epitaph is what is reported of the session that is over; nil for nothing.
+func (s *seat) epitaph(ctx context.Context, how ending, why string, failure error) team.Body {
+	switch how {
+	case stopReport:
+		return &team.ReportStopped{Member: s.member, Reason: why}
+	case stopDetach, stopRest:
+		return &team.DetachMember{Member: s.member, Reason: why}
+	case stopFresh:
+		return &team.DetachMember{Member: s.member, Reason: why, Fresh: true, Note: s.note(ctx, why)}
+	case stopFull:
+		return &team.ReportTrouble{Member: s.member, Trouble: string(agent.ProblemContext), Text: why, Gone: true, Note: s.note(ctx, why)}
+	case stopHopeless:
+		failure = &s.problem
+	case stopQuietly:
+		return nil
+	}
+	if failure == nil {
+		failure = errors.New("its session ended by itself")
+	}
+	if s.told || s.member == s.lead {
+		trouble, text := "crash", failure.Error()
+		if p, ok := errors.AsType[*agent.Problem](failure); ok {
+			trouble, text = string(p.Kind), s.wordsOf(*p)
+		}
+		return &team.ReportTrouble{Member: s.member, Trouble: trouble, Text: text, Gone: true}
+	}
+	return &team.ReportFailed{Member: s.member, Reason: failure.Error()}
+}
+
+// note is what a fresh session is told that goes on for this one.
+func (s *seat) note(ctx context.Context, why string) (note string) {
+	h := prompts.Handover{Reason: why}
+	s.mu.Lock()
+	h.Last = s.turn.last
+	mail := slices.DeleteFunc(slices.Clone(s.turn.mail), func(m team.Message) bool {
+		return m.Incarnation != 0 || m.Type == team.TypeTaskAssignment // was for this session alone, or is said of the task itself
+	})
+	s.mu.Unlock()
+	h.Mail = envelope.Batch(s.teamID, s.member, mail)
+	h.Changed, _ = worktree.Changed(ctx, s.host.Procs, s.dir) // outside a repository there is nothing to tell
+	s.host.Replica.View(func(st *team.State) { note = h.Note(st, s.member) })
+	return note
+}
+
+// spec says which session to start.
+func (s *seat) spec(ctx context.Context, m team.Member, scratch string) (agent.Spec, error) {
+	var t team.Team
+	var spec agent.Spec
+	s.host.Replica.View(func(st *team.State) {
+		t = st.Team()
+		spec = agent.Spec{TeamID: t.ID, Team: t.Name, Home: s.host.home(), Member: m.Name, Incarnation: m.Incarnation, Lead: t.Lead, Role: m.Role, Prompt: m.Prompt,
+			Instructions: prompts.Instructions(st, m.Name, prompts.Hosted), Model: m.Model, Program: m.Program, Args: m.Args, Resume: m.Session, Spent: m.SessionCost, Dir: t.Dir, Scratch: scratch,
+			Access: s.access(st), Procs: s.host.Procs}
+		spec.Env = slices.Concat([]string{agent.NoLocks}, s.host.Env, m.Env, spec.Identity())
+	})
+	if err := checkout.Check(ctx, s.host.Procs, t); checkout.IsMissing(err) {
+		return spec, &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s cannot work: %v", m.Name, err)}
+	} else if err != nil {
+		return spec, err
+	}
+	s.env = surroundings(spec)
+	spec.Gate = func(tool, input string) (err error) {
+		gate := func(reads bool) {
+			s.host.Replica.View(func(st *team.State) { err = st.Gate(m.Name, tool, reads) })
+		}
+		if gate(false); err != nil && s.reads(tool, input) { // to find that out takes a look at files
+			gate(true)
+		}
+		return err
+	}
+	spec.Reads = s.reads
+	spec.Where = s.where
+	spec.Carries = func(text string) []int64 { return envelope.Carries(t.ID, m.Name, text) }
+	if m.Role != "" && s.host.Role != nil {
+		role, ok, err := s.host.Role(t.Dir, m.Role)
+		if err != nil {
+			return spec, &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("the role of %s cannot be known: %v", m.Name, err)}
+		}
+		if ok {
+			spec.Instructions += "\n" + role.Prompt
+			if spec.Model == "" && m.Agent == role.Agent {
+				spec.Model = role.Model
+			}
+			s.bound = len(role.Tools)+len(role.Disallowed) > 0
+			spec.Access.Gated = spec.Access.Gated || s.bound
+			gate := spec.Gate
+			spec.Gate = func(tool, input string) error {
+				if err := role.Allows(tool); err != nil {
+					return err
+				}
+				return gate(tool, input)
+			}
+		}
+	}
+	if m.Isolation == team.Worktree {
+		dir, err := worktree.Add(ctx, s.host.Procs, Place(t, filepath.Dir(s.host.Hosts), m.Name))
+		if err != nil {
+			return spec, &agent.Problem{Kind: agent.ProblemMissing, Text: fmt.Sprintf("%s cannot have a worktree of its own: %v", m.Name, err)}
+		}
+		s.dir, spec.Dir = dir, dir
+	}
+	return spec, nil
+}
+
+// access is what the session may do by itself.
+func (s *seat) access(st *team.State) agent.Access {
+	m, _ := st.Member(s.member)
+	allow := st.Team().Permissions.Allow
+	if s.member == s.lead { // to look at the merged work is asked of it, and needs nobody's leave
+		allow = append(slices.Clip(allow), "Read(/"+filepath.ToSlash(MergedDir(filepath.Dir(s.host.Hosts)))+"/**)")
+	}
+	return agent.Access{Mode: m.PermissionMode, Writes: st.Writes(s.member), Gated: s.bound || st.Gated(s.member), Allow: allow}
+}
+
+// live starts the session and sees it through. It returns when no process of it is left, with the reason why it ended by itself.
+func (s *seat) live(m team.Member, scratch string) error {
+	spec, err := s.spec(s.ctx, m, scratch)
+	if err != nil {
+		return err
+	}
+	if s.told {
+		tools, err := s.serveTools(spec.Gate)
+		if err != nil {
+			return err
+		}
+		defer tools.close()
+		spec.Tools, spec.ToolServer = tools, tools.command()
+	}
+	session, err := s.agent.Start(s.ctx, spec, memberTeam{s})
+	if err != nil {
+		return err
+	}
+	givers, stopGiving := context.WithCancel(s.ctx)
+	var giving sync.WaitGroup
+	started := make(chan agent.Started, 1)
+	giving.Go(func() { s.deliver(givers, session, spec.Access, started) })
+	stopped := make(chan struct{})
+	finished := make(chan struct{})
+	go func() { // ends the session when the seat is to be left
+		defer close(stopped)
+		select {
+		case <-finished:
+			return
+		case <-s.ctx.Done():
+		}
+		s.mu.Lock()
+		grace, cancel := context.WithTimeout(context.Background(), s.grace)
+		s.mu.Unlock()
+		defer cancel()
+		if err := session.Stop(grace); err != nil {
+			s.host.Log("ending the session of " + s.member + ": " + err.Error())
+		}
+	}()
+	err = s.follow(session, started)
+	close(finished)
+	<-stopped
+	stopGiving()
+	giving.Wait()
+	s.saving.Wait()
+	return err
+}
+
+// memberDesk is the replica of a session: it acts as its member, in this incarnation.
+type memberTeam struct{ seat *seat }
+
+func (d memberTeam) Do(ctx context.Context, body team.Body) (*team.Record, error) {
+	send := func(body team.Body) (replica.Receipt, error) {
+		return d.seat.host.send(ctx, team.Command{ID: replica.NewID(), Actor: d.seat.member, Incarnation: d.seat.incarnation, Body: inWords(body)})
+	}
+	var receipt replica.Receipt
+	var err error
+	if c, ok := body.(*team.ClaimTask); ok && (c.Member == "" || c.Member == d.seat.member) {
+		receipt, err = d.seat.takeTask(ctx, c, send)
+	} else {
+		receipt, err = send(body)
+	}
+	if err == nil && receipt.Record != nil {
+		d.seat.host.tracer.follow(ctx, receipt.Record.Events)
+	}
+	return receipt.Record, err
+}
+
+func (d memberTeam) View(see func(*team.State)) { d.seat.host.Replica.View(see) }

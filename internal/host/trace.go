@@ -1,0 +1,568 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cadre/internal/git/worktree"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+const (
+	// tracePatience is how long a claim or a completion waits for the record of the task's work. A large repository takes longer, and the record is then made while
+	// the session goes on.
+	tracePatience = 5 * time.Second
+	// traceTries is how often recording is tried before it is recorded why it failed.
+	traceTries = 3
+	// refusedPause is how long what cannot be recorded at all is left alone.
+	refusedPause = 5 * time.Second
+	// mostLeft is how many things are named that are in no commit.
+	mostLeft = 60
+)
+
+// tracer records what tasks start from and what they did, as commits. In a member's worktree these are commits on its branch; the tracer commits what the member
+// left uncommitted. In the team's directory they are snapshots that no branch names. A reference of the team's own keeps both from git gc.
+//
+// What is to be recorded follows from the state, so a kill between any two steps loses no record: whoever looks next makes the same commits, or finds them
+// made. In one directory one task at a time is recorded, and a completed one before the next is begun there.
+type tracer struct {
+	replica *replica.Replica
+	procs   *proc.Register
+	teamDir string
+	scratch string // folder for an index of our own
+	actor   string
+	log     func(string)
+	again   func()      // has somebody look again at what is wanted; nil for nobody
+	broken  func(error) // told that nothing can be recorded any more; nil for nobody
+
+	ctx    context.Context // ends what is under way
+	cancel context.CancelFunc
+	under  sync.WaitGroup
+
+	mu      sync.Mutex
+	running map[string]chan struct{} // by task
+	refused map[string]bool          // keys of wants that can be neither fulfilled nor given up for the moment: the journal takes no record
+	places  map[string]*tracedPlace  // by directory
+	kept    map[string]bool          // commits that the team's reference keeps
+	tip     string                   // what the reference named last
+}
+
+// tracedPlace is a directory that members work in.
+type tracedPlace struct {
+	busy  chan struct{} // holds a token while a task is recorded
+	shots *worktree.Snapshots
+	mine  *personal
+	heads map[string]string // what was checked out, by the commit of the snapshot
+}
+
+func newTracer(rep *replica.Replica, procs *proc.Register, teamDir, scratch, actor string, log func(string)) *tracer {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &tracer{replica: rep, procs: procs, teamDir: teamDir, scratch: scratch, actor: actor, log: log, ctx: ctx, cancel: cancel,
+		running: map[string]chan struct{}{}, refused: map[string]bool{}, places: map[string]*tracedPlace{}, kept: map[string]bool{}}
+}
+
+// RecordWork records what the member's completed tasks did, or those of all members where member is "", as far as that is still to be recorded. It is for a
+// process that is no host of the team, before it changes what the members left.
+func RecordWork(ctx context.Context, rep *replica.Replica, procs *proc.Register, teamDir, member string, log func(string)) error {
+	none := false
+	if rep.View(func(s *team.State) { none = len(s.Unrecorded()) == 0 }); none {
+		return nil
+	}
+	scratch, err := os.MkdirTemp("", "cadre-work-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	t := newTracer(rep, procs, teamDir, scratch, team.User, log)
+	defer t.close(ctx)
+	return t.settle(ctx, member)
+}
+
+// DropWork removes the reference that keeps the work of a team's tasks. It is for a team that is cleaned up; what is on branches stays.
+func DropWork(ctx context.Context, t team.Team) error {
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	return worktree.DropCommits(ctx, procs, t.Dir, worktree.WorkRef(t.Name))
+}
+
+// settle records what the member's completed tasks did, or those of all members.
+func (t *tracer) settle(ctx context.Context, member string) error {
+	var open []team.Task
+	t.replica.View(func(s *team.State) { open = s.Unrecorded() })
+	for _, task := range open {
+		if member != "" && task.Work.Member != member {
+			continue
+		}
+		select {
+		case <-t.begin(task.ID):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// close waits until nothing is being recorded, or until ctx ends.
+func (t *tracer) close(ctx context.Context) {
+	stop := context.AfterFunc(ctx, t.cancel)
+	t.under.Wait()
+	stop()
+	t.cancel()
+}
+
+// follow records what is to be recorded of the tasks that the events claim or complete, and waits for that, but not for long.
+func (t *tracer) follow(ctx context.Context, events []team.Event) {
+	ctx, cancel := context.WithTimeout(ctx, tracePatience)
+	defer cancel()
+	for _, e := range events {
+		task := ""
+		switch e := e.(type) {
+		case *team.TaskClaimed:
+			task = e.Task
+		case *team.TaskCompleted:
+			task = e.Task
+		default:
+			continue
+		}
+		select {
+		case <-t.begin(task):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// begin has what is wanted of the task recorded. The channel is closed when nothing of it is wanted any more, or it cannot be recorded now.
+func (t *tracer) begin(task string) <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if done := t.running[task]; done != nil {
+		return done
+	}
+	done := make(chan struct{})
+	if !t.wanted(task) || t.ctx.Err() != nil {
+		close(done)
+		return done
+	}
+	t.running[task] = done
+	t.under.Go(func() {
+		for {
+			t.record(task)
+			t.mu.Lock()
+			if over := !t.wanted(task) || t.ctx.Err() != nil; over {
+				delete(t.running, task)
+				close(done)
+				t.mu.Unlock()
+				return
+			}
+			t.mu.Unlock()
+		}
+	})
+	return done
+}
+
+// wanted reports whether something of the task is to be recorded that can be. The caller holds mu.
+func (t *tracer) wanted(task string) bool {
+	j, ok := t.job(task)
+	return ok && !t.refused[j.key]
+}
+
+// job is what is to be recorded of a task.
+type job struct {
+	key    string
+	kind   team.WantKind
+	task   team.Task
+	member team.Member
+	team   team.Team
+	alone  bool // nobody else had a task in the team's directory since its work began
+	dir    string
+	branch string // "" in the team's directory
+}
+
+func (j job) place(teamDir string) worktree.Place { return Place(j.team, teamDir, j.member.Name) }
+
+// job returns what is to be recorded of the task now, and whether there is anything that can be.
+func (t *tracer) job(id string) (j job, ok bool) {
+	t.replica.View(func(s *team.State) {
+		j.kind = s.WorkWanted(id)
+		j.team = s.Team()
+		j.task, _ = s.Task(id)
+		who := j.task.Owner
+		if j.kind == team.WantRecord {
+			who = j.task.Work.Member
+		}
+		j.member, _ = s.Member(who)
+		j.alone = len(s.Alongside(id)) == 0
+	})
+	if j.kind == "" || j.team.CleanedUp {
+		return j, false
+	}
+	j.key = fmt.Sprintf("%s/%s/%d", j.kind, id, j.task.Fence)
+	j.dir = j.team.Dir
+	if j.member.Isolation == team.Worktree {
+		p := j.place(t.teamDir)
+		j.dir, j.branch = p.Dir, p.Branch
+		if _, err := os.Stat(j.dir); err != nil && j.kind == team.WantBase {
+			return j, false // its session makes it
+		}
+		return j, true
+	}
+	return j, worktree.Inside(j.dir)
+}
+
+// record records what is wanted of the task, or why that cannot be told.
+func (t *tracer) record(id string) {
+	ctx, cancel := context.WithTimeout(t.ctx, workTime)
+	defer cancel()
+	var err error
+	for try := range traceTries {
+		if try > 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(lookPause):
+			}
+		}
+		if err = t.attempt(ctx, id); err == nil || t.ctx.Err() != nil {
+			return
+		}
+	}
+	j, ok := t.job(id)
+	if !ok {
+		return
+	}
+	work := team.Work{Member: j.member.Name, Branch: j.branch, Fence: j.task.Fence, Left: []string{brief(err)}}
+	if j.kind == team.WantRecord {
+		work.Base, work.Fence = j.task.Work.Base, j.task.Work.Fence
+	}
+	t.log(fmt.Sprintf("the work of %s on task %s cannot be recorded: %v", j.member.Name, id, err))
+	if err := t.report(context.WithoutCancel(ctx), id, work); err != nil {
+		t.log(err.Error())
+		t.refuse(j.key)
+	}
+}
+
+// refuse leaves what is wanted alone for a while: a disk that is full may have room again.
+func (t *tracer) refuse(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refused[key] = true
+	time.AfterFunc(refusedPause, func() {
+		t.mu.Lock()
+		delete(t.refused, key)
+		t.mu.Unlock()
+		if t.again != nil {
+			t.again()
+		}
+	})
+}
+
+func brief(err error) string {
+	words := strings.Join(strings.Fields(err.Error()), " ")
+	return strings.ToValidUTF8(words[:min(len(words), 500)], "")
+}
+
+// report sends the record. That the state has moved on is no error: the next look shows what is wanted now.
+func (t *tracer) report(ctx context.Context, task string, work team.Work) error {
+	_, err := t.replica.Do(ctx, team.Command{Actor: t.actor, Body: &team.RecordWork{Task: task, Work: work}})
+	if replica.Broken(err) && t.broken != nil {
+		t.broken(err)
+	}
+	if team.CodeOf(err) == team.Conflict {
+		return nil
+	}
+	return err
+}
+
+// attempt records what is wanted of the task while nobody else does so in its directory.
+func (t *tracer) attempt(ctx context.Context, id string) error {
+	j, ok := t.job(id)
+	if !ok {
+		return nil
+	}
+	p, done, err := t.hold(ctx, j.dir)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if j.kind == team.WantBase { // what was completed here before must not get what this one does
+		if err := t.before(ctx, p, j); err != nil {
+			return err
+		}
+	}
+	if j, ok = t.job(id); !ok {
+		return nil
+	}
+	return t.trace(ctx, p, j)
+}
+
+// hold waits until the directory is free.
+func (t *tracer) hold(ctx context.Context, dir string) (*tracedPlace, func(), error) {
+	t.mu.Lock()
+	p := t.places[dir]
+	if p == nil {
+		p = &tracedPlace{busy: make(chan struct{}, 1)}
+		t.places[dir] = p
+	}
+	t.mu.Unlock()
+	select {
+	case p.busy <- struct{}{}:
+		return p, func() { <-p.busy }, nil
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+}
+
+// before records what tasks did that were completed in the directory of j.
+func (t *tracer) before(ctx context.Context, p *tracedPlace, j job) error {
+	var open []team.Task
+	t.replica.View(func(s *team.State) { open = s.Unrecorded() })
+	for _, task := range open {
+		if other, ok := t.job(task.ID); ok && other.dir == j.dir && other.kind == team.WantRecord {
+			if err := t.trace(ctx, p, other); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// trace makes the commit and records it.
+func (t *tracer) trace(ctx context.Context, p *tracedPlace, j job) (err error) {
+	w := team.Work{Member: j.member.Name, Branch: j.branch, Fence: j.task.Fence}
+	was := j.task.Work
+	switch {
+	case j.kind == team.WantBase && j.branch != "":
+		err = t.beginInWorktree(ctx, j, &w)
+	case j.kind == team.WantBase:
+		err = t.beginShared(ctx, p, j, &w)
+	case j.branch != "":
+		w.Base, w.Fence = was.Base, was.Fence
+		w.Commit, w.Left, err = worktree.Commit(ctx, t.procs, j.place(t.teamDir), j.title()+"\n")
+	default:
+		w.Base, w.Fence = was.Base, was.Fence
+		err = t.endShared(ctx, p, j, &w)
+	}
+	if err != nil {
+		return err
+	}
+	if j.kind == team.WantRecord {
+		w.Left = append(slices.Clone(was.Left), w.Left...)
+		if late := was.Since - j.task.StartedAt; j.task.StartedAt != 0 && late > team.Time(tracePatience.Milliseconds()) {
+			w.Left = append(w.Left, fmt.Sprintf("what the task changed in its first %s (the repository was looked at only then)", time.Duration(late)*time.Millisecond))
+		}
+		if err := t.files(ctx, j, &w); err != nil {
+			return err
+		}
+	}
+	if n := len(w.Left) - mostLeft; n > 0 {
+		w.Left = append(w.Left[:mostLeft:mostLeft], fmt.Sprintf("%d more", n))
+	}
+	if err := t.keep(ctx, j, w); err != nil {
+		return err
+	}
+	return t.report(ctx, j.task.ID, w)
+}
+
+// title is the subject of the commit with what the task did. It has no words of an agent.
+func (j job) title() string {
+	return fmt.Sprintf("Task %s (%s, team %s)", j.task.ID, j.member.Name, j.team.Name)
+}
+
+const earlier = "what an earlier attempt at the task did (it was there already)"
+
+// beginInWorktree takes what is checked out for what the task starts from. A task that its member takes up again starts from where it did, while the branch
+// still has that and something on top of it.
+func (t *tracer) beginInWorktree(ctx context.Context, j job, w *team.Work) error {
+	if w.Base = worktree.Head(ctx, t.procs, j.dir); w.Base == "" {
+		return fmt.Errorf("the worktree %s has no commit checked out", j.dir)
+	}
+	was := j.task.Work
+	if was == nil || was.Base == "" || was.Base == w.Base {
+		return nil
+	}
+	if was.Branch == w.Branch {
+		follows, err := worktree.Follows(ctx, t.procs, j.dir, was.Base, w.Base)
+		if err == nil && follows {
+			var merged bool
+			if merged, err = worktree.Follows(ctx, t.procs, j.team.Dir, w.Base, "HEAD"); err == nil && !merged {
+				w.Base = was.Base
+				return nil
+			}
+		}
+		if err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	w.Left = []string{earlier}
+	return nil
+}
+
+// beginShared takes a snapshot of the team's directory for what the task starts from. A task that is taken up again starts from where it did, unless others
+// had tasks there since.
+func (t *tracer) beginShared(ctx context.Context, p *tracedPlace, j job, w *team.Work) error {
+	was := j.task.Work
+	if was != nil && was.Base != "" && was.Branch == "" && j.alone {
+		w.Base, w.Left = was.Base, was.Left
+		return nil
+	}
+	snap, err := t.shoot(ctx, p, j, "", "Before task "+j.task.ID+" of team "+j.team.Name+"\n")
+	if err != nil {
+		return err
+	}
+	p.heads[snap.Commit] = snap.Head
+	if w.Base = snap.Commit; was != nil && was.Base != "" && was.Base != w.Base {
+		w.Left = []string{earlier}
+	}
+	return nil
+}
+
+// endShared takes a snapshot of the team's directory for what the task ended with.
+func (t *tracer) endShared(ctx context.Context, p *tracedPlace, j job, w *team.Work) error {
+	snap, err := t.shoot(ctx, p, j, w.Base, j.title()+"\n")
+	if err != nil {
+		return err
+	}
+	w.Commit, w.Left = snap.Commit, snap.Left
+	w.Left = append(w.Left, worktree.Named(snap.Ignored, "ignored by git")...)
+	if snap.Head == "" || snap.Head == w.Base || p.heads[w.Base] == snap.Head {
+		return nil
+	}
+	old, err := worktree.Follows(ctx, t.procs, j.dir, snap.Head, w.Base)
+	if err == nil && !old {
+		w.Left = append(w.Left, fmt.Sprintf("who made the commits up to %.12s, which were checked out meanwhile: their files are among these", snap.Head))
+	}
+	return err
+}
+
+func (t *tracer) shoot(ctx context.Context, p *tracedPlace, j job, parent, message string) (snap worktree.Snapshot, err error) {
+	if p.shots == nil {
+		if p.shots, err = worktree.OpenSnapshots(ctx, t.procs, j.dir, t.scratch); err != nil {
+			return snap, err
+		}
+		p.heads = map[string]string{}
+		p.mine = newPersonal(t.procs, j.team.Base, t.teamDir)
+	}
+	if parent == "" {
+		return p.shots.Take(ctx, parent, message, p.mine.except(ctx))
+	}
+	return p.shots.TakeAll(ctx, parent, message, p.mine.except(ctx))
+}
+
+// files names what differs between the two commits.
+func (t *tracer) files(ctx context.Context, j job, w *team.Work) error {
+	files, repositories, err := worktree.Differing(ctx, t.procs, j.team.Dir, w.Base, w.Commit)
+	if err != nil {
+		return err
+	}
+	w.Left = append(w.Left, worktree.Named(repositories, "a repository of its own")...)
+	if n := len(files) - team.MaxFiles; n > 0 {
+		files = files[:team.MaxFiles]
+		w.Left = append(w.Left, fmt.Sprintf("the names of %d more files (git diff --name-only %.12s %.12s)", n, w.Base, w.Commit))
+	}
+	w.Files = files
+	return nil
+}
+
+// keep makes the commits reachable from the team's reference.
+func (t *tracer) keep(ctx context.Context, j job, w team.Work) error {
+	var commits []string
+	t.mu.Lock()
+	for _, c := range []string{w.Base, w.Commit} {
+		if c != "" && !t.kept[c] && !slices.Contains(commits, c) {
+			commits = append(commits, c)
+		}
+	}
+	tip := t.tip
+	t.mu.Unlock()
+	if len(commits) == 0 {
+		return nil
+	}
+	what := "what it starts from"
+	if w.Commit != "" {
+		what = "what it did"
+	}
+	tip, err := worktree.KeepCommits(ctx, t.procs, j.team.Dir, worktree.WorkRef(j.team.Name), tip, fmt.Sprintf("Keep of task %s of team %s %s\n", j.task.ID, j.team.Name, what), commits...)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tip = tip
+	for _, c := range commits {
+		t.kept[c] = true
+	}
+	return nil
+}
+
+// personal knows the files that are the person's: those that were not committed when the team was created, as long as they are as they were. It knows cadre's
+// own folder too.
+type personal struct {
+	procs *proc.Register
+	ours  string
+	files map[string]string // digests, by absolute path
+	seen  map[string]sighting
+}
+
+// sighting is what was found of a file, so that it is read again only when it changed.
+type sighting struct {
+	size  int64
+	at    time.Time
+	mode  os.FileMode
+	still bool
+}
+
+func newPersonal(procs *proc.Register, base team.Base, teamDir string) *personal {
+	p := &personal{procs: procs, ours: teamDir, files: map[string]string{}, seen: map[string]sighting{}}
+	if teams := filepath.Dir(teamDir); filepath.Base(teams) == "teams" { // as in cadre's home; a Go program may have its teams elsewhere
+		p.ours = filepath.Dir(teams)
+	}
+	if real, err := filepath.EvalSymlinks(p.ours); err == nil {
+		p.ours = real
+	}
+	for _, f := range base.Dirty {
+		p.files[filepath.Join(base.Top, filepath.FromSlash(f.Path))] = f.SHA256
+	}
+	return p
+}
+
+func (p *personal) except(ctx context.Context) worktree.Exception {
+	most := int64(digested)
+	return func(path string) (bool, string) {
+		if rel, err := filepath.Rel(p.ours, path); err == nil && filepath.IsLocal(rel) {
+			return true, ""
+		}
+		was, known := p.files[path]
+		if !known || !p.still(ctx, path, was, &most) {
+			return false, ""
+		}
+		return true, "not committed when the team was created, and as it was"
+	}
+}
+
+// still reports whether the file is as it was. One that cannot be read counts as that.
+func (p *personal) still(ctx context.Context, path, was string, most *int64) bool {
+	now := sighting{}
+	info, err := os.Lstat(path)
+	if err == nil {
+		now = sighting{size: info.Size(), at: info.ModTime(), mode: info.Mode()}
+	}
+	if before, looked := p.seen[path]; looked && err == nil && now.size == before.size && now.at.Equal(before.at) && now.mode == before.mode {
+		return before.still
+	}
+	digest, err := worktree.Digest(ctx, p.procs, path, most)
+	now.still = err != nil || digest == was
+	if info != nil && !info.IsDir() && time.Since(now.at) > time.Second { // a file system may not tell two writes of one moment apart
+		p.seen[path] = now
+	}
+	return now.still
+}

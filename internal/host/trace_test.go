@@ -1,0 +1,332 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/agent"
+	"cadre/internal/consolidate"
+	"cadre/internal/git/worktree"
+	"cadre/internal/host"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// worker is a session that takes each task that there is for it, has the test do it, and completes it.
+func worker(does func(s *session, task team.Task)) scripted {
+	return func(s *session) error {
+		s.updates <- agent.Started{Session: "session of " + s.Member}
+		for {
+			r, err := s.Do(context.Background(), &team.ClaimTask{})
+			if err == nil {
+				claim := r.Events[0].(*team.TaskClaimed)
+				var task team.Task
+				s.View(func(st *team.State) { task, _ = st.Task(claim.Task) })
+				s.updates <- agent.TurnStarted{}
+				does(s, task)
+				if _, err := s.Do(context.Background(), &team.CompleteTask{Task: task.ID, Fence: task.Fence}); err != nil {
+					return err
+				}
+				continue
+			}
+			s.updates <- agent.TurnEnded{}
+			select {
+			case <-s.wake:
+			case <-s.stop:
+				return nil
+			}
+		}
+	}
+}
+
+// work waits for the record of what the task did.
+func (s *stage) work(id string) team.Work {
+	s.t.Helper()
+	var work team.Work
+	s.until("the work of task "+id+" is recorded", func(st *team.State) bool {
+		task, _ := st.Task(id)
+		if task.Work != nil {
+			work = *task.Work
+		}
+		return work.Done
+	})
+	return work
+}
+
+// changed is what a task changed, as git says it.
+func (p *project) changed(w team.Work) string {
+	p.t.Helper()
+	return strings.ReplaceAll(p.git("diff", "--name-only", w.Base, w.Commit), "\n", " ")
+}
+
+// In the team's directory a task's work is two snapshots: its own changes, not those of the tasks before it, and nothing of the person's.
+func TestWorkInTheTeamsDirectory(t *testing.T) {
+	dir, base := dirty(t)
+	p := &project{t: t, dir: dir}
+	write(t, dir, map[string]string{".gitignore": "out\n"})
+	p.git("add", ".gitignore")
+	p.git("-c", "user.name=ann", "-c", "user.email=ann@example.com", "commit", "-q", "-m", "ignore")
+	head := p.git("rev-parse", "HEAD")
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: dir, Base: base}, spawn("ann"),
+		&team.CreateTask{Subject: "one"}, &team.CreateTask{Subject: "two"}, &team.CreateTask{Subject: "nothing"})
+	s.start("h1", worker(func(_ *session, task team.Task) {
+		switch task.ID {
+		case "1":
+			write(t, dir, map[string]string{"a.txt": "a\n", "both.txt": "1\n", "out": "made\n", "large": strings.Repeat("x", 6<<20)})
+		case "2":
+			write(t, dir, map[string]string{"both.txt": "2\n", "theirs.txt": "the person's\nand ann's\n"})
+		}
+	}))
+	one, two, none := s.work("1"), s.work("2"), s.work("3")
+	if p.changed(one) != "a.txt both.txt" || !slices.Equal(one.Files, []string{"a.txt", "both.txt"}) || one.Base != head || one.Member != "ann" || one.Branch != "" || len(one.Others) > 0 {
+		t.Errorf("task 1: %+v changed %s", one, p.changed(one))
+	}
+	for _, want := range []string{"large (6 MiB; up to 5 MiB are kept)", "out (ignored by git)", ".env (not committed when the team was created, and as it was)"} {
+		if !slices.Contains(one.Left, want) {
+			t.Errorf("task 1 left %q, not %s", one.Left, want)
+		}
+	}
+	if p.changed(two) != "both.txt theirs.txt" || two.Base != one.Commit {
+		t.Errorf("task 2: %+v changed %s", two, p.changed(two))
+	}
+	if none.Commit != two.Commit || none.Base != two.Commit || len(none.Files) > 0 {
+		t.Errorf("task 3: %+v", none)
+	}
+	p.git("gc", "-q", "--prune=now")
+	if all := p.git("log", "--format=", "--name-only", worktree.WorkRef("demo"), "--", ".env", "large", "out"); all != "" {
+		t.Errorf("what is not the team's is kept: %q", all)
+	}
+	if p.changed(one) != "a.txt both.txt" || p.git("branch", "--list", "--format=%(refname:short)") == "" || p.git("rev-parse", "HEAD") != head || p.git("diff", "--cached", "--name-only") != "" {
+		t.Error("the repository is another one")
+	}
+	if err := host.DropWork(t.Context(), s.Team()); err != nil {
+		t.Fatal(err)
+	}
+	if refs := p.git("for-each-ref", "refs/cadre"); refs != "" {
+		t.Errorf("%q is left", refs)
+	}
+}
+
+// Of two that work in one directory at once nobody can tell who did what, and the record says so.
+func TestWorkOfSeveralAtOnce(t *testing.T) {
+	p := newProject(t)
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"), spawn("bob"), &team.CreateTask{Subject: "one", Owner: "ann"}, &team.CreateTask{Subject: "two", Owner: "bob"},
+		&team.CreateTask{Subject: "alone", Owner: "bob", BlockedBy: []string{"1", "2"}})
+	met := make(chan bool)
+	s.start("h1", worker(func(_ *session, task team.Task) {
+		write(t, p.dir, map[string]string{"by-" + task.ID: "x\n"})
+		switch task.ID {
+		case "1":
+			met <- true
+			<-met
+		case "2":
+			<-met
+			met <- true
+		}
+	}))
+	one, two, alone := s.work("1"), s.work("2"), s.work("3")
+	if !slices.Equal(one.Others, []string{"bob"}) || !slices.Equal(two.Others, []string{"ann"}) || len(alone.Others) > 0 {
+		t.Errorf("others: %q, %q, %q", one.Others, two.Others, alone.Others)
+	}
+	if !slices.Contains(one.Files, "by-1") || !slices.Contains(two.Files, "by-2") || p.changed(alone) != "by-3" {
+		t.Errorf("files: %q, %q, %q", one.Files, two.Files, alone.Files)
+	}
+}
+
+// In a worktree the work is on the member's branch, with what it had not committed, task by task; and it is recorded before the worktree goes.
+func TestWorkInAWorktree(t *testing.T) {
+	p := newProject(t)
+	head := p.git("rev-parse", "HEAD")
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann", Agent: "scripted", Isolation: team.Worktree},
+		&team.CreateTask{Subject: "one"}, &team.CreateTask{Subject: "two"})
+	h := s.start("h1", worker(func(s *session, task team.Task) {
+		write(t, s.Dir, map[string]string{"by-" + task.ID: "x\n"})
+		if task.ID == "1" {
+			git := &project{t: t, dir: s.Dir}
+			git.git("add", "-A")
+			git.git("-c", "user.name=ann", "-c", "user.email=ann@example.com", "commit", "-q", "-m", "ann's own")
+			write(t, s.Dir, map[string]string{"uncommitted": "x\n"})
+		}
+	}))
+	one, two := s.work("1"), s.work("2")
+	if one.Base != head || p.changed(one) != "by-1 uncommitted" || one.Branch != "cadre/demo@ann" || two.Base != one.Commit || p.changed(two) != "by-2" || len(one.Left)+len(two.Left) > 0 {
+		t.Errorf("task 1: %+v\ntask 2: %+v", one, two)
+	}
+	if subjects := p.git("log", "--format=%s", head+".."+two.Commit); subjects != "Task 2 (ann, team demo)\nTask 1 (ann, team demo)\nann's own" {
+		t.Errorf("the branch has\n%s", subjects)
+	}
+	h.wait()
+	p.git("merge-base", "--is-ancestor", two.Commit, "cadre/demo@ann")
+}
+
+// dying is a host of which nothing is left but its folder, as after a kill.
+func (s *stage) dying(id string) *proc.Register {
+	s.t.Helper()
+	procs, err := host.Enroll(s.hosts, id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return procs
+}
+
+// A host that is killed before it has recorded what a task did leaves that to the next one, whatever it had made by then.
+func TestWorkAfterAKill(t *testing.T) {
+	p := newProject(t)
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.CreateTask{Subject: "one"}, &team.CreateTask{Subject: "two"})
+	head := p.git("rev-parse", "HEAD")
+	s.do("ann", &team.ClaimTask{Task: "1"})
+	s.do(team.Host("h0"), &team.RecordWork{Task: "1", Work: team.Work{Member: "ann", Base: head, Fence: task(s).Fence}})
+	write(t, p.dir, map[string]string{"a.txt": "a\n"})
+	s.do("ann", &team.CompleteTask{Task: "1"})
+	for range 2 { // what was made before the kill, twice: commits and references that no record names
+		procs := s.dying("h0")
+		shots, err := worktree.OpenSnapshots(t.Context(), procs, p.dir, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap, err := shots.Take(t.Context(), head, "killed\n", func(string) (bool, string) { return false, "" })
+		if err == nil {
+			_, err = worktree.KeepCommits(t.Context(), procs, p.dir, worktree.WorkRef("demo"), "", "killed\n", head, snap.Commit)
+		}
+		if err := errors.Join(err, procs.Close(context.Background())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := s.start("h1", scripted(obedient))
+	one := s.work("1")
+	if p.changed(one) != "a.txt" || one.Base != head {
+		t.Errorf("%+v", one)
+	}
+	h.wait()
+
+	// The next host is killed between a claim and its base: the task that is completed then has no record, and a base is not made up.
+	s.do("ann", &team.ClaimTask{Task: "2"})
+	s.do("ann", &team.CompleteTask{Task: "2"})
+	s.start("h2", scripted(obedient))
+	s.do(team.User, &team.CreateTask{Subject: "three", Owner: "ann"})
+	s.do("ann", &team.ClaimTask{Task: "3"})
+	s.until("task 3 has a base", func(st *team.State) bool { three, _ := st.Task("3"); return three.Work != nil })
+	s.View(func(st *team.State) {
+		if two, _ := st.Task("2"); two.Work != nil {
+			t.Errorf("task 2: %+v", two.Work)
+		}
+	})
+}
+
+// What cannot be recorded is recorded with the reason, and holds nobody up.
+func TestWorkThatCannotBeRecorded(t *testing.T) {
+	p := newProject(t)
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"), &team.CreateTask{Subject: "one"})
+	s.start("h1", worker(func(*session, team.Task) {
+		if err := os.WriteFile(filepath.Join(p.dir, ".git", "HEAD"), []byte("nonsense\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}))
+	one := s.work("1")
+	if one.Commit != "" || one.Base == "" || len(one.Left) != 1 || !strings.Contains(one.Left[0], "git") {
+		t.Errorf("%+v", one)
+	}
+}
+
+// A task that nobody was at when it failed starts from where it did; after others worked there, from what they left.
+func TestWorkOfASecondAttempt(t *testing.T) {
+	p := newProject(t)
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.SpawnMember{Name: "bob", Agent: team.External},
+		&team.CreateTask{Subject: "one"}, &team.CreateTask{Subject: "two"})
+	s.start("h1", scripted(obedient))
+	begin := func(member, id string) {
+		t.Helper()
+		s.do(member, &team.ClaimTask{Task: id})
+		s.until("task "+id+" has a base", func(st *team.State) bool {
+			one, _ := st.Task(id)
+			return one.Work != nil && one.Work.Fence == one.Fence
+		})
+	}
+	begin("ann", "1")
+	write(t, p.dir, map[string]string{"a.txt": "a\n"})
+	s.do("ann", &team.ReleaseTask{Task: "1"})
+	begin("ann", "1")
+	write(t, p.dir, map[string]string{"b.txt": "b\n"})
+	s.do("ann", &team.CompleteTask{Task: "1"})
+	if one := s.work("1"); p.changed(one) != "a.txt b.txt" {
+		t.Errorf("task 1: %+v", one)
+	}
+	begin("ann", "2")
+	write(t, p.dir, map[string]string{"c.txt": "c\n"})
+	s.do("ann", &team.ReleaseTask{Task: "2"})
+	s.do(team.User, &team.CreateTask{Subject: "three"})
+	begin("bob", "3")
+	write(t, p.dir, map[string]string{"d.txt": "d\n"})
+	s.do("bob", &team.CompleteTask{Task: "3"})
+	s.work("3")
+	begin("ann", "2")
+	write(t, p.dir, map[string]string{"e.txt": "e\n"})
+	s.do("ann", &team.CompleteTask{Task: "2"})
+	two := s.work("2")
+	if p.changed(two) != "e.txt" || !slices.ContainsFunc(two.Left, func(why string) bool { return strings.HasPrefix(why, "what an earlier attempt") }) {
+		t.Errorf("task 2: %+v", two)
+	}
+}
+
+// A consolidation, which ends members, records first what they did.
+func TestRecordWork(t *testing.T) {
+	p := newProject(t)
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir, Base: consolidate.Look(t.Context(), p.dir)}, &team.SpawnMember{Name: "ann", Agent: team.External}, &team.CreateTask{Subject: "one"})
+	s.do("ann", &team.ClaimTask{Task: "1"})
+	s.do(team.User, &team.RecordWork{Task: "1", Work: team.Work{Member: "ann", Base: p.git("rev-parse", "HEAD"), Fence: 1}})
+	write(t, p.dir, map[string]string{"a.txt": "a\n"})
+	s.do("ann", &team.CompleteTask{Task: "1"})
+	procs, err := proc.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer procs.Close(context.Background())
+	if err := host.RecordWork(t.Context(), s.Replica, procs, filepath.Dir(s.hosts), "", func(text string) { t.Log(text) }); err != nil {
+		t.Fatal(err)
+	}
+	if one := *task(s).Work; !one.Done || p.changed(one) != "a.txt" {
+		t.Errorf("%+v", one)
+	}
+}
+
+// The record of small work costs little: a task whose work is recorded takes less than a second more than one in no repository.
+func TestWorkIsRecordedQuickly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures")
+	}
+	p := newProject(t)
+	const tasks = 10
+	bodies := []team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann")}
+	for range tasks {
+		bodies = append(bodies, &team.CreateTask{Subject: "one"})
+	}
+	s := newStageOf(t, bodies...)
+	began := time.Now()
+	s.start("h1", worker(func(_ *session, task team.Task) { write(t, p.dir, map[string]string{"by-" + task.ID: "x\n"}) }))
+	s.work("10")
+	each := time.Since(began) / tasks
+	t.Logf("%s for each task", each)
+	if each > time.Second {
+		t.Errorf("a task takes %s", each)
+	}
+}
+
+// A record for which the disk has no room for a while, longer than is waited for, is made when there is room again, though nothing happens in the team.
+func TestWorkThatHadNoRoom(t *testing.T) {
+	p := newProject(t)
+	s := newStageOf(t, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: p.dir}, spawn("ann"), &team.CreateTask{Subject: "one"})
+	j := &failing{kind: []byte(`"done":true`)}
+	j.left.Store(4)
+	s.start("h1", worker(func(_ *session, task team.Task) {
+		write(t, p.dir, map[string]string{"by-" + task.ID: "x\n"})
+	}), s.on(j))
+	if one := s.work("1"); !slices.Equal(one.Files, []string{"by-1"}) || j.left.Load() >= 0 {
+		t.Errorf("%+v", one)
+	}
+}

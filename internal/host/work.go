@@ -1,0 +1,220 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cadre/internal/agent/prompts"
+	"cadre/internal/git"
+	"cadre/internal/git/worktree"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// workTime bounds what is done for the work of a member that has ended: a merge may wait for others, and for a large repository.
+const workTime = 2 * time.Minute
+
+const worktrees = "worktrees" // folder in a team's
+
+// MergedDir is where the merged worktree of a team is, in the team's folder.
+func MergedDir(dir string) string { return filepath.Join(dir, "merged") }
+
+// Place is the worktree of a member that works in isolation, of the team whose folder dir is.
+func Place(t team.Team, dir, member string) worktree.Place {
+	return worktree.Place{Repo: t.Dir, Dir: filepath.Join(dir, worktrees, member), Branch: team.BranchOf(t.Name, member)}
+}
+
+func workOf(member, teamName string) string { return "Work of " + member + " in team " + teamName }
+
+// leaveWork records what the member did in its worktree, which goes.
+func (h *Host) leaveWork(m team.Member) {
+	if m.Isolation != team.Worktree {
+		return
+	}
+	h.settle(m.Name)
+	if err := LeaveWork(context.Background(), h.Replica, h.Procs, filepath.Dir(h.Hosts), m.Name, h.Log); err != nil {
+		h.Log(err.Error())
+	}
+}
+
+// settle records what the member's completed tasks did, before its worktree goes.
+func (h *Host) settle(member string) {
+	ctx, cancel := context.WithTimeout(context.Background(), workTime)
+	defer cancel()
+	if err := h.tracer.settle(ctx, member); err != nil {
+		h.Log("what the tasks of " + member + " did is not recorded: " + err.Error())
+	}
+}
+
+// LeaveWork commits what a member whose session is over left in its worktree, removes that, and records the branch. The consolidation
+// merges it. The lead is asked about work that is half done, because its member failed, and about what does not follow the branch.
+// Where there is no worktree any more only the branch is looked at. dir is the team's folder.
+func LeaveWork(ctx context.Context, rep *replica.Replica, procs *proc.Register, dir, member string, log func(string)) error {
+	ctx, cancel := context.WithTimeout(ctx, workTime)
+	defer cancel()
+	if err := RecordWork(ctx, rep, procs, dir, member, log); err != nil {
+		return err
+	}
+	t := rep.Team()
+	p := Place(t, dir, member)
+	var m team.Member
+	rep.View(func(s *team.State) { m, _ = s.Member(member) })
+	record := func(body team.LeaveBranch) error {
+		body.Member = member
+		_, err := rep.Do(ctx, team.Command{Actor: team.User, Body: &body})
+		if err != nil {
+			return fmt.Errorf("not recorded that the work of %s is on %s: %w", member, p.Branch, err)
+		}
+		return nil
+	}
+	ask := prompts.Merge{Team: t.Name, Repo: t.Dir, Dir: p.Dir, Member: member, Branch: p.Branch}
+	kept, err := worktree.Keep(ctx, procs, p, workOf(member, t.Name))
+	if err != nil {
+		log(fmt.Sprintf("the worktree of %s stays where it is: %v", member, err))
+		tip, lost := worktree.Tip(ctx, procs, p.Repo, p.Branch)
+		if tip == "" || lost != nil {
+			return lost
+		}
+		ask.Trouble = fmt.Sprintf("cadre could not commit what %s left in %s: %v", member, p.Dir, err)
+		return record(team.LeaveBranch{Commit: tip, Why: ask.String(), Once: true})
+	}
+	left := team.LeaveBranch{Commit: kept.Commit, Once: true}
+	switch {
+	case kept.Strayed != "":
+		if left.Commit == "" { // the branch itself has nothing that HEAD has not
+			if left.Commit, err = worktree.Tip(ctx, procs, p.Repo, p.Branch); err != nil {
+				return err
+			}
+		}
+		ask.With = []prompts.Other{{Name: "the branch " + kept.Strayed, Ref: kept.Strayed}}
+		left.Why = ask.String()
+	case kept.Commit != "" && m.Status == team.Failed:
+		ask.Trouble = member + " failed before it was done."
+		left.Why = ask.String()
+	}
+	return record(left)
+}
+
+// Worktree reports whether the member of the team whose folder dir is has a worktree.
+func Worktree(dir, member string) bool {
+	_, err := os.Stat(filepath.Join(dir, worktrees, member))
+	return err == nil
+}
+
+// keepWork leaves what a member did in its worktree on its branch, if it has ended without being asked to.
+func (h *Host) keepWork(m team.Member) {
+	if m.Isolation != team.Worktree {
+		return
+	}
+	h.settle(m.Name)
+	var over, running bool
+	h.Replica.View(func(s *team.State) {
+		over = ended(s)
+		now, _ := s.Member(m.Name)
+		running = now.Status.Running()
+	})
+	switch {
+	case running:
+	case !over:
+		h.leaveWork(m)
+	default: // nothing is recorded any more
+		ctx, cancel := context.WithTimeout(context.Background(), workTime)
+		defer cancel()
+		t := h.Replica.Team()
+		p := Place(t, filepath.Dir(h.Hosts), m.Name)
+		kept, err := worktree.Leave(ctx, h.Procs, p.Dir, p.Branch, workOf(m.Name, t.Name))
+		if err != nil {
+			h.Log("the worktree of " + m.Name + " stays where it is: " + err.Error())
+		} else if kept != "" {
+			h.Log("what " + m.Name + " did is on the branch " + kept)
+		}
+	}
+}
+
+func notKept(p worktree.Place, member string, err error) error {
+	if locked := (*git.LockedError)(nil); errors.As(err, &locked) {
+		return fmt.Errorf("what %s did cannot be put on its branch: %w", member, err)
+	}
+	return fmt.Errorf("what %s did cannot be put on its branch: %w; move %s elsewhere, or remove it, and try again", member, err, p.Dir)
+}
+
+// isolates says why no member can have a worktree of its own.
+func (h *Host) isolates(ctx context.Context) error {
+	return worktree.Able(ctx, h.Procs, h.Replica.Team().Dir)
+}
+
+// Waiting returns the branches with work of members that is not in HEAD, and apart from them those which the lead has said are to be
+// left out as they are.
+func Waiting(ctx context.Context, rep *replica.Replica, procs *proc.Register) (all, out []team.Branch, err error) {
+	t := rep.Team()
+	var members []team.Member
+	rep.View(func(s *team.State) { members = s.Members() })
+	for _, m := range members {
+		if m.Isolation != team.Worktree {
+			continue
+		}
+		b := team.Branch{Member: m.Name, Name: team.BranchOf(t.Name, m.Name)}
+		if b.Commit, err = worktree.Ahead(ctx, procs, t.Dir, b.Name); err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case b.Commit == "":
+		case m.Left.Out && m.Left.Commit == b.Commit:
+			out = append(out, b)
+		default:
+			all = append(all, b)
+		}
+	}
+	return all, out, nil
+}
+
+// KeepWork leaves what members did in the worktrees of a team on their branches, and removes the merged worktree. It is for a team that
+// nobody runs any more, before its folder goes away. project is the directory that the team worked in,
+// "" where nobody knows it. A worktree whose repository cannot be reached stays where it is, which is told.
+func KeepWork(ctx context.Context, dir, project string, log func(string)) error {
+	entries, err := os.ReadDir(filepath.Join(dir, worktrees))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	procs, err := proc.Open("")
+	if err != nil {
+		return err
+	}
+	defer procs.Close(context.WithoutCancel(ctx))
+	if err := worktree.Hide(ctx, procs, project, MergedDir(dir)); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") { // it was being removed, and what was in it is kept
+			continue
+		}
+		path := filepath.Join(dir, worktrees, e.Name())
+		branch := team.BranchOf(filepath.Base(dir), e.Name())
+		if p := (worktree.Place{Repo: project, Dir: path, Branch: branch}); project != "" {
+			if state, err := worktree.Look(ctx, procs, p); err == nil && state == worktree.Moved {
+				if err := worktree.Repair(ctx, procs, p); err != nil {
+					log(err.Error())
+				}
+			}
+		}
+		kept, err := worktree.Leave(ctx, procs, path, branch, workOf(e.Name(), filepath.Base(dir)))
+		if broken := (*worktree.BrokenError)(nil); errors.As(err, &broken) {
+			log(fmt.Sprintf("what %s did cannot be put on its branch: %v", e.Name(), err))
+			continue
+		}
+		if err != nil {
+			return notKept(worktree.Place{Dir: path}, e.Name(), err)
+		}
+		if kept != "" {
+			log("what " + e.Name() + " did is on the branch " + kept)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package inspect
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
+)
+
+// Fact is what became of a file that everybody relies on.
+type Fact struct {
+	team.Fact
+	Now   string `json:"now"` // checksum; "" where there is no file that could be read
+	Stale bool   `json:"stale"`
+	Why   string `json:"why,omitempty"` // there is something that cannot be read
+}
+
+// State is what became of it, in words.
+func (f Fact) State() string {
+	switch {
+	case f.Why != "":
+		return f.Why
+	case f.Stale && f.Now == "":
+		return "gone"
+	case f.Stale:
+		return "changed"
+	case f.Now == "":
+		return "not there, as was noted"
+	}
+	return "as it was"
+}
+
+// reading is what a file was when it was read.
+type reading struct {
+	info fs.FileInfo
+	sum  string
+}
+
+// mostRead bounds how much of a fact is read by those who only look: a list of what waits for a person is to cost next to nothing.
+const mostRead = 64 << 20
+
+// compare finds out what became of the fact. What cannot be read is stale: that is no reason not to continue a team, or not to say who is alive. read
+// remembers files that were read before, and spares reading those again that did not change since; nil for no memory.
+func compare(ctx context.Context, dir string, f team.Fact, read map[string]reading) Fact {
+	path := within(dir, f.Path)
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().IsRegular() && info.Size() > mostRead {
+		return Fact{Fact: f, Now: f.SHA256, Why: fmt.Sprintf("not compared: it is %s, of at most %s", regularfile.Size(info.Size()), regularfile.Size(mostRead))}
+	}
+	if known, ok := read[path]; err == nil && ok && os.SameFile(known.info, info) && known.info.Size() == info.Size() && known.info.ModTime().Equal(info.ModTime()) {
+		return Fact{Fact: f, Now: known.sum, Stale: known.sum != f.SHA256}
+	}
+	sum, err := Checksum(ctx, dir, f.Path)
+	if err == nil && read != nil && info != nil {
+		read[path] = reading{info, sum}
+	}
+	if err != nil {
+		return Fact{Fact: f, Stale: true, Why: err.Error()}
+	}
+	return Fact{Fact: f, Now: sum, Stale: sum != f.SHA256}
+}
+
+// Stale returns the names of the facts that changed.
+func (e *Examination) Stale() (names []string) {
+	for _, f := range e.Facts {
+		if f.Stale {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// errIrregular says that a fact is a folder, a pipe or a device: to read one may take for ever.
+var errIrregular = errors.New("it is no regular file")
+
+func within(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// Checksum is the SHA-256 of the file, in hex; "" where there is none. A path that is not absolute is below dir. What is no regular file is not read.
+func Checksum(ctx context.Context, dir, path string) (string, error) {
+	path = within(dir, path)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // to open a device may do something
+		return "", &fs.PathError{Op: "read", Path: path, Err: errIrregular}
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that has come there meanwhile is not waited for
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(err, &fs.PathError{Op: "read", Path: path, Err: errIrregular})
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, until{ctx, f}); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// until reads until ctx ends.
+type until struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.r.Read(p)
+}
+
+// Recorded are the facts with their checksums as they are now. One that is to be relied on has to be there.
+func Recorded(ctx context.Context, dir string, facts []team.Fact) ([]team.Fact, error) {
+	now, err := Facts(ctx, dir, facts)
+	for _, f := range now {
+		if f.SHA256 == "" {
+			return nil, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot be a fact: there is no such file in %s", f.Path, dir)}
+		}
+	}
+	return now, err
+}
+
+// Facts are the facts with their checksums as they are now; that of a file that is gone is empty. What cannot be read cannot be taken note of.
+func Facts(ctx context.Context, dir string, facts []team.Fact) ([]team.Fact, error) {
+	now := slices.Clone(facts)
+	for i := range now {
+		sum, err := Checksum(ctx, dir, now[i].Path)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			return nil, &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s cannot be a fact: %v", now[i].Name, err)}
+		}
+		now[i].SHA256 = sum
+	}
+	return now, nil
+}

@@ -1,0 +1,198 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cadre/internal/consolidate"
+	"cadre/internal/git/checkout"
+	"cadre/internal/host"
+	"cadre/internal/liveness/detector"
+	"cadre/internal/liveness/heartbeat"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// MaxAge is how old what was found outside may be when somebody who stays with a team shows it. Whoever looks once looks at that moment.
+const MaxAge = 2 * time.Second
+
+// Look finds out what is true of a team outside of its journal: which of its processes are alive on this machine, and whether its directory
+// and its facts are as they were. Everything that shows what waits for a person gets that from here. It changes nothing. dir is the team's folder.
+func Look(ctx context.Context, rep *replica.Replica, dir string, now time.Time) (*team.Outside, error) {
+	var t team.Team
+	var members []team.Member
+	rep.View(func(s *team.State) { t, members = s.Team(), s.Members() })
+	seen, err := look(ctx, t, members, dir, now, nil)
+	return &seen.outside, err
+}
+
+// Looker looks at one team again and again, for somebody who stays with it. It belongs to one goroutine.
+type Looker struct {
+	Replica *replica.Replica
+	Dir     string // the team's folder
+
+	last  *team.Outside
+	facts map[string]reading
+}
+
+// Look returns what was found at most [MaxAge] ago.
+func (l *Looker) Look(ctx context.Context, now time.Time) (*team.Outside, error) {
+	if l.last != nil {
+		if age := now.Sub(time.UnixMilli(int64(l.last.At))); age >= 0 && age < MaxAge {
+			return l.last, nil
+		}
+	}
+	if l.facts == nil {
+		l.facts = map[string]reading{}
+	}
+	var t team.Team
+	var members []team.Member
+	l.Replica.View(func(s *team.State) { t, members = s.Team(), s.Members() })
+	seen, err := look(ctx, t, members, l.Dir, now, l.facts)
+	if err == nil {
+		l.last = &seen.outside
+	}
+	return &seen.outside, err
+}
+
+// finding is everything that was found.
+type finding struct {
+	outside team.Outside
+	lead    Lead
+	skew    []string
+	facts   []Fact
+
+	beats map[string]heartbeat.Beat
+	hosts map[string]bool // by id: whether it is alive
+}
+
+// look looks at everything. read remembers facts that were read before; nil for none.
+func look(ctx context.Context, t team.Team, members []team.Member, dir string, now time.Time, read map[string]reading) (*finding, error) {
+	f := &finding{facts: []Fact{}, hosts: map[string]bool{}}
+	f.outside = team.Outside{At: team.Time(now.UnixMilli()), Sights: make(map[string]team.Sight, len(members))}
+	var err error
+	if f.beats, err = heartbeat.Of(dir).All(); err != nil {
+		return f, err
+	}
+	o := &f.outside
+	o.Hosted = host.Hosted(filepath.Join(dir, "hosts"))
+	o.Led = leader.Lives(dir)
+	o.LeadActs = proc.Held(detector.Presence(dir, t.Lead))
+	o.Consolidating = consolidate.Running(dir)
+	o.Sealed = sealed(dir)
+	f.leadOf(t, now)
+	for _, m := range members {
+		o.Sights[m.Name] = f.sight(dir, t, m, now)
+	}
+	if t.Observed == "" && t.Dir != "" {
+		o.Directory = trouble(t)
+	}
+	for _, fact := range t.Facts {
+		now := compare(ctx, t.Dir, fact, read)
+		if err := ctx.Err(); err != nil {
+			return f, err
+		}
+		if f.facts = append(f.facts, now); now.Stale {
+			o.Stale = append(o.Stale, fact.Name)
+		}
+	}
+	return f, nil
+}
+
+func sealed(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, consolidate.RecordFile))
+	return err == nil
+}
+
+// trouble says why nobody can work in the team's directory; "" where they can.
+func trouble(t team.Team) string {
+	missing, ok := errors.AsType[*checkout.MissingError](checkout.Glance(t))
+	switch {
+	case !ok:
+		return ""
+	case missing.Path == t.Dir:
+		return "it " + missing.Why
+	}
+	return missing.Path + " " + missing.Why
+}
+
+// leadOf finds out about the session that leads.
+func (f *finding) leadOf(t team.Team, now time.Time) {
+	b, there := f.beats[t.Lead]
+	b = leader.LastBeat(t, b, there && !b.Unreadable)
+	l := Lead{Session: t.LeadSession, Lost: t.LeadLost, Lives: f.outside.Led, LastSeen: team.Time(b.At)}
+	here, _ := os.Hostname()
+	if l.Lives && b.Machine == here && b.Pid != 0 { // who is about to lead has the lock before that is on record
+		_, err := proc.StartTime(b.Pid)
+		l.Taking = errors.Is(err, fs.ErrNotExist)
+		l.Lives = !l.Taking
+	}
+	if b.Machine != here && !l.Lives {
+		l.Machine = b.Machine
+	}
+	if session := t.LeadSession; session != "" && session != team.User {
+		f.outside.Elsewhere = l.Machine
+	}
+	silent, skewed := b.Age(now)
+	if skewed && t.LeadSession != "" {
+		f.skew = append(f.skew, fmt.Sprintf("the last sign of life of the lead lies %s in the future", time.UnixMilli(int64(l.LastSeen)).Sub(now).Round(time.Second)))
+	}
+	l.Stale = !l.Lives && !skewed && silent >= time.Duration(t.Timing.OrDefaults().Stale)*time.Millisecond
+	f.lead = l
+}
+
+// sight finds out about a member.
+func (f *finding) sight(dir string, t team.Team, m team.Member, now time.Time) (s team.Sight) {
+	b, there := f.beats[m.Name]
+	if there && !b.Unreadable {
+		s.Seen = team.Time(b.At)
+	}
+	offline := time.Duration(t.Timing.OrDefaults().Offline) * time.Millisecond
+	age, skewed := b.Age(now)
+	gone := f.gone(dir, m, b, there)
+	switch {
+	case !m.Status.Running():
+		s.Life, s.Why = Ended, m.Summary
+	case m.Name == t.Lead && m.Agent == team.External || m.Agent == team.External && !there:
+		s.Life = Outside
+	case m.Agent != team.External && m.Host == "":
+		s.Life, s.Why = Resting, "no process runs its session"
+	case gone != "":
+		s.Life, s.Why, s.HostGone = Offline, gone, m.Agent != team.External
+	case b.Unreadable:
+		s.Life, s.Why = Unknown, "its last sign of life cannot be read"
+	case !there || !detector.Its(m, b):
+		s.Life, s.Why = Online, "its host lives; it gave no sign of life yet"
+	case skewed:
+		s.Life, s.Why = Unknown, "its last sign of life lies in the future: a clock is wrong"
+		f.skew = append(f.skew, fmt.Sprintf("the last sign of life of %s lies %s in the future", m.Name, time.UnixMilli(b.At).Sub(now).Round(time.Second)))
+	case age >= offline:
+		s.Life, s.Why = Offline, fmt.Sprintf("silent for %s", age.Round(time.Second))
+	default:
+		s.Life = Online
+	}
+	return s
+}
+
+// gone is [detector.Gone], which looks at each host once.
+func (f *finding) gone(dir string, m team.Member, b heartbeat.Beat, there bool) string {
+	if m.Agent == team.External || m.Host == "" {
+		return detector.Gone(dir, m, b, there)
+	}
+	alive, known := f.hosts[m.Host]
+	if !known {
+		alive = detector.Gone(dir, m, b, there) == ""
+		f.hosts[m.Host] = alive
+	}
+	if alive {
+		return ""
+	}
+	return detector.HostGone
+}

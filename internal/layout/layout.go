@@ -1,0 +1,420 @@
+// Package layout knows what is on disk and where: the folders of teams, and how one appears, is put away and goes.
+//
+//	<root>/teams/<team>/            a team: its journal, snapshot and projection mark (filejournal, projection)
+//	<root>/teams/<team>/hosts/<id>/ a host that runs or ran sessions for it (proc)
+//	<root>/archive/<team id>/       a finished team whose name was given to a new one
+//	<root>/damaged/<team>-<n>/      a damaged team that was restored from a checkpoint
+//	<root>/replaced/<team>-<n>/     a copy of a team that a pull replaced by a newer one
+//	<root>/observed/<team>/         what the observer knows of a team that is only observed (feed)
+//	<root>/stranded/<team>-<n>/     worktrees of a team that was removed, whose repository could not be reached
+//	<root>/seats/<team>/<member>/   a member of a team that Claude Code runs (teammate)
+//	<root>/trust.json               projects whose hooks may run (hook)
+//	<claude>/teams, <claude>/tasks  Claude Code's folders, for projections only (projection)
+//
+// # Guarantees
+//
+//   - A team's folder appears whole, with its first records durable, or not at all; of two that create the same name
+//     at once one wins.
+//   - Removing is safe at any moment: the folder is first moved out of the way, so that a name is either taken or free.
+//   - A name that is not a valid name of a team never becomes a path, and neither does an id that is one.
+package layout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"cadre/internal/journal"
+	"cadre/internal/journal/filejournal"
+	"cadre/internal/sys/atomicfile"
+	"cadre/internal/sys/proc"
+	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
+)
+
+// Home is the pair of root folders. Both paths are absolute.
+type Home struct {
+	Root   string // ours: $CADRE_HOME, else ~/.cadre
+	Claude string // Claude Code's: $CLAUDE_CONFIG_DIR, else ~/.claude
+	Scope  Scope  // what the caller may reach of it; nil for everything
+}
+
+// Scope restricts what of a home its caller reaches. Each method returns the refusal, or nil.
+type Scope interface {
+	Reach(team string) error  // open the team of that name, or the finished one with that id
+	Create(team string) error // make a team of that name
+}
+
+func (h Home) reach(name string) error {
+	if h.Scope == nil {
+		return nil
+	}
+	return h.Scope.Reach(name)
+}
+
+// Find returns the home of the user, from the environment.
+func Find() (Home, error) {
+	root, err := folder("CADRE_HOME", ".cadre")
+	if err != nil {
+		return Home{}, err
+	}
+	claude, err := folder("CLAUDE_CONFIG_DIR", ".claude")
+	return Home{Root: root, Claude: claude}, err
+}
+
+func folder(variable, name string) (string, error) {
+	if dir := os.Getenv(variable); dir != "" {
+		return filepath.Abs(dir)
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("Neither %s nor HOME is set. Set %s to the folder to use.", variable, variable)}
+	}
+	return filepath.Join(user, name), nil
+}
+
+func (h Home) teams() string { return filepath.Join(h.Root, "teams") }
+
+// Observation is the folder of what is known of an observed team, beside its journal.
+func (h Home) Observation(name string) string { return filepath.Join(h.Root, "observed", name) }
+
+// Seats is the folder of those who sit in teams that Claude Code runs.
+func (h Home) Seats() string { return filepath.Join(h.Root, "seats") }
+
+// Running is the list of the hosts that run sessions of the home's teams. It lies among the teams, so whoever reaches those by
+// another path finds the same list.
+func (h Home) Running() string { return filepath.Join(h.teams(), proc.ListFolder) }
+
+// Trust is the file that says which projects' hooks may run.
+func (h Home) Trust() string { return filepath.Join(h.Root, "trust.json") }
+
+// Folder returns the folder of the team of that name, or of the finished team with that id. The error is a [*team.Error]
+// with code not_found where there is none.
+func (h Home) Folder(name string) (string, error) {
+	if err := team.CheckName("team", name); err != nil {
+		return "", err
+	}
+	if err := h.reach(name); err != nil {
+		return "", err
+	}
+	for _, dir := range []string{filepath.Join(h.teams(), name), filepath.Join(h.Root, "archive", name)} {
+		if info, err := os.Lstat(dir); err == nil && info.Mode().Type() == fs.ModeSymlink {
+			return "", &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is a link, and a team is in a folder of its own home; to use the team where it is, set CADRE_HOME", dir)}
+		} else if err == nil && !info.IsDir() {
+			return "", notAFolder(dir, info.Mode())
+		} else if err == nil {
+			return dir, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	there, err := h.Names()
+	if err != nil {
+		return "", err
+	}
+	if len(there) == 0 {
+		return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s, nor any other; create one: cadre create %s", name, name)}
+	}
+	return "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("there is no team %s; there are: %s", name, strings.Join(there, ", "))}
+}
+
+// notAFolder refuses something else in the place of a team's folder.
+func notAFolder(path string, mode fs.FileMode) error {
+	return &team.Error{Code: team.Invalid, Text: fmt.Sprintf("%s is %s, and a team is a folder; remove it or move it elsewhere", path, regularfile.Kind(mode))}
+}
+
+// Names returns the names of the teams that are in reach, in order.
+func (h Home) Names() ([]string, error) {
+	entries, err := os.ReadDir(h.teams())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && team.ValidName(e.Name()) && h.reach(e.Name()) == nil {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Open opens the journal of the team; report is told what was mended on the way.
+func (h Home) Open(name string, report func(string)) (*filejournal.Journal, string, error) {
+	dir, err := h.Folder(name)
+	if err != nil {
+		return nil, "", err
+	}
+	j, err := filejournal.Open(dir, filejournal.Options{Report: report})
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, "", &team.Error{Code: team.NotFound, Text: fmt.Sprintf("%s holds no journal; if it is of no use, remove the folder", dir)}
+	}
+	if err == nil {
+		if err = owns(j, dir); err != nil {
+			return nil, dir, errors.Join(err, j.Close())
+		}
+	}
+	return j, dir, err
+}
+
+// owns returns damage where the journal in a team's folder is another team's: somebody put its files there.
+func owns(j *filejournal.Journal, dir string) error {
+	name := filepath.Base(dir)
+	id, _, _ := strings.Cut(j.ID(), restoredMark)
+	if rest, ok := strings.CutPrefix(id, name); ok && (rest == "" || rest[0] == '-' && !strings.Contains(rest[1:], "-")) {
+		return nil // a team's id is its name and a word, and the folder of an archived team has the id
+	}
+	for r, err := range j.Read(context.Background(), 0) { // the id of an observed team may be made of another name
+		if err != nil {
+			return nil // whoever reads the history is told
+		}
+		first, err := team.DecodeRecord(r.Seq, string(r.Data))
+		if err != nil {
+			return nil
+		}
+		s := &team.State{}
+		if s.Apply(first); !s.Exists() || s.Team().Name == name || s.Team().ID == name {
+			return nil
+		}
+		return &journal.DamageError{Team: name, Segment: filepath.Join(dir, "journal"), Reason: fmt.Sprintf("it is the history of team %s", s.Team().Name)}
+	}
+	return nil
+}
+
+// Create makes the team with these commands as the beginning of its history, all of them or none; the first one is to be a
+// CreateTeam. It returns [team.Taken] where there is a team of that name.
+func (h Home) Create(name string, commands []team.Command) error {
+	if err := team.CheckName("team", name); err != nil {
+		return err
+	}
+	state := &team.State{}
+	var records [][]byte
+	for _, c := range commands {
+		decision, err := team.Decide(state, c)
+		if err != nil {
+			return err
+		}
+		if decision.Record == nil {
+			continue
+		}
+		records = append(records, team.AppendRecord(nil, decision.Record))
+		state.Apply(decision.Record)
+	}
+	return h.Found(name, journalID(state.Team()), records)
+}
+
+// journalID returns the id of a team's journal: the team's own or, of a team restored from a checkpoint, that and the history
+// that begins here. A team that was moved has one id on both machines, and two histories.
+func journalID(t team.Team) string {
+	if t.Restored.ID == "" {
+		return t.ID
+	}
+	return t.ID + restoredMark + t.Restored.ID
+}
+
+const restoredMark = "+" // no part of an id
+
+// Found makes the team of that id with these records as the beginning of its history, all of them or none. It returns [team.Taken] where there is a team of that name.
+func (h Home) Found(name, id string, records [][]byte) error {
+	if err := team.CheckName("team", name); err != nil {
+		return err
+	}
+	if h.Scope != nil {
+		if err := h.Scope.Create(name); err != nil {
+			return err
+		}
+	}
+	if err := makeFolder(h.teams()); err != nil {
+		return err
+	}
+	// A dot is no part of a team's name, so nobody takes the folder for a team before it is one.
+	making, err := os.MkdirTemp(h.teams(), newMark)
+	if err != nil {
+		return fmt.Errorf("create team %s: %w", name, err)
+	}
+	defer os.RemoveAll(making)
+	if err := filejournal.Create(making, id, records, filejournal.Options{}); err != nil {
+		return fmt.Errorf("create team %s: nothing was created: %w", name, err)
+	}
+	dir := filepath.Join(h.teams(), name)
+	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+		return notAFolder(dir, info.Mode())
+	}
+	if err := os.Rename(making, dir); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
+		return &team.Error{Code: team.Taken, Text: fmt.Sprintf("there is a team named %s already; a free name: %s; or remove it: cadre cleanup %s", name, h.free(name), name)}
+	} else if err != nil {
+		return fmt.Errorf("create team %s: %w", name, err)
+	}
+	return atomicfile.Folder(h.teams())
+}
+
+func (h Home) free(name string) string {
+	for n := 2; ; n++ {
+		free := team.Numbered(name, n)
+		if _, err := os.Stat(filepath.Join(h.teams(), free)); err != nil {
+			return free
+		}
+	}
+}
+
+// Archive puts the folder of a finished team away under its id, so that its name is free and its record is kept.
+func (h Home) Archive(name, id string) error {
+	if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
+		return fmt.Errorf("put team %s away: its id %q cannot be the name of a folder", name, id)
+	}
+	archive := filepath.Join(h.Root, "archive")
+	if err := makeFolder(archive); err != nil {
+		return err
+	}
+	dir := filepath.Join(archive, id)
+	if err := os.Rename(filepath.Join(h.teams(), name), dir); err != nil {
+		return fmt.Errorf("put team %s away: %w", name, err)
+	}
+	// Where it is now before where it was: a loss of power in between may leave both names, and never none.
+	return errors.Join(atomicfile.Folder(archive), atomicfile.Folder(h.teams()))
+}
+
+// Why a team is set aside: the folders that it goes into.
+const (
+	Damaged  = "damaged"  // its history cannot be read
+	Replaced = "replaced" // a newer copy of it was pulled
+)
+
+// SetAside moves the folder of a team out of the way, so that the team can be restored under its name. Nothing of it is lost: it returns
+// where the folder is now.
+func (h Home) SetAside(name, why string) (string, error) {
+	if err := team.CheckName("team", name); err != nil {
+		return "", err
+	}
+	dir, err := h.aside(why, name, filepath.Join(h.teams(), name))
+	if err != nil {
+		err = fmt.Errorf("set team %s aside: %w", name, err)
+	}
+	return dir, err
+}
+
+// KeepWorktrees moves the worktrees that are left in the folder of a team out of the way, before the folder is removed: their repository
+// could not be reached, and what is in them is nowhere else. It returns where they are now, "" where there are none.
+func (h Home) KeepWorktrees(dir string) (string, error) {
+	worktrees := filepath.Join(dir, "worktrees")
+	left, err := os.ReadDir(worktrees)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if !slices.ContainsFunc(left, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") }) { // one with a dot was being removed
+		return "", nil
+	}
+	kept, err := h.aside("stranded", filepath.Base(dir), worktrees)
+	if err != nil {
+		err = fmt.Errorf("keep the worktrees in %s: %w", worktrees, err)
+	}
+	return kept, err
+}
+
+// Belonged reports whether a directory is, or was, in the folder of the team of that name or of one that was being removed. It is told
+// by its path, because it may be gone. While the folder of teams itself is not there, nothing is known to have been in it.
+func (h Home) Belonged(name, dir string) bool {
+	teams, err := filepath.EvalSymlinks(h.teams())
+	if err != nil {
+		return false
+	}
+	for _, root := range []string{h.teams(), teams} { // git writes real paths
+		rest, err := filepath.Rel(root, dir)
+		first, _, below := strings.Cut(rest, string(filepath.Separator))
+		if err == nil && below && (first == name || strings.HasPrefix(first, goneMark)) {
+			return true
+		}
+	}
+	return false
+}
+
+// aside moves a folder into one of ours, under a name of its own.
+func (h Home) aside(into, name, from string) (string, error) {
+	into = filepath.Join(h.Root, into)
+	if err := makeFolder(into); err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		dir := filepath.Join(into, fmt.Sprintf("%s-%d", name, n))
+		if _, err := os.Lstat(dir); err == nil {
+			continue
+		}
+		err := os.Rename(from, dir)
+		if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) { // another process was faster
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		return dir, errors.Join(atomicfile.Folder(into), atomicfile.Folder(filepath.Dir(from)))
+	}
+}
+
+// Remove removes the folder of a team, and what a Create or Remove that was killed left beside it. Where there is none it does nothing.
+func (h Home) Remove(dir string) error {
+	beside := filepath.Dir(dir)
+	gone, err := os.MkdirTemp(beside, goneMark)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if err := os.Rename(dir, filepath.Join(gone, "team")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		os.Remove(gone)
+		return err
+	}
+	return errors.Join(os.RemoveAll(gone), sweep(beside), atomicfile.Folder(beside))
+}
+
+// Sweep removes what a Create or Remove that was killed left behind.
+func (h Home) Sweep() error { return sweep(h.teams()) }
+
+// The beginnings of names that are no teams'.
+const (
+	newMark  = ".new-"  // a team that is being created
+	goneMark = ".gone-" // one that is being removed
+)
+
+// longCreation is how old a folder is that no process can still be creating a team in.
+const longCreation = time.Hour
+
+func sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		left := strings.HasPrefix(e.Name(), goneMark)
+		if strings.HasPrefix(e.Name(), newMark) {
+			info, err := e.Info()
+			left = err == nil && time.Since(info.ModTime()) > longCreation
+		}
+		if left {
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// makeFolder makes a folder with those above it, and makes the new names durable.
+func makeFolder(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := makeFolder(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return atomicfile.Folder(filepath.Dir(dir))
+}

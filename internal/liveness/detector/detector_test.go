@@ -1,0 +1,277 @@
+package detector_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"cadre/internal/journal/memjournal"
+	"cadre/internal/liveness/detector"
+	"cadre/internal/liveness/heartbeat"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	every   = 30 * time.Second
+	patient = 10 * time.Minute // until somebody is offline
+)
+
+// post is a detector on a team of a lead, a hosted member and one outside, at a time that the test moves.
+type post struct {
+	t *testing.T
+	*replica.Replica
+	dir   string
+	began time.Time
+	at    time.Duration
+	look  detector.Detector
+	count int64
+}
+
+func newPost(t *testing.T) *post {
+	p := &post{t: t, dir: t.TempDir(), began: time.Now()}
+	var err error
+	p.Replica, err = replica.Open(t.Context(), memjournal.New("demo").Open(), replica.Options{Now: func() team.Time { return team.Time(p.began.Add(p.at).UnixMilli()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	for _, body := range []team.Body{&team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w"}, &team.SpawnMember{Name: "ann", Agent: "claude"}, &team.SpawnMember{Name: "bob", Agent: team.External}} {
+		p.do(team.User, body)
+	}
+	p.do(team.Host("h1"), &team.AttachMember{Member: "ann"})
+	p.do(team.Host("h1"), &team.ReportStarted{Member: "ann", Session: "s"})
+	p.look = detector.Detector{Dir: p.dir, Log: func(what string) { t.Log(what) }, Do: func(ctx context.Context, body team.Body) error {
+		_, err := p.Do(ctx, team.Command{Actor: team.Host("h2"), Body: body})
+		return err
+	}}
+	return p
+}
+
+func (p *post) do(actor string, body team.Body) {
+	p.t.Helper()
+	if _, err := p.Do(p.t.Context(), team.Command{Actor: actor, Body: body}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *post) beats(member, host, machine string) {
+	p.t.Helper()
+	p.count++
+	if err := heartbeat.Of(p.dir).Write(heartbeat.Beat{Member: member, At: p.began.Add(p.at).UnixMilli(), Host: host, Machine: machine, Count: p.count}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// looks has time pass, and looks when signs of life are due; before each look those happen that the test says.
+func (p *post) looks(long time.Duration, meanwhile func()) {
+	for end := p.at + long; p.at < end; {
+		p.at += every
+		if meanwhile != nil {
+			meanwhile()
+		}
+		var members []team.Member
+		p.View(func(s *team.State) { members = s.Members() })
+		p.look.Look(p.t.Context(), p.began.Add(p.at), p.Team(), members, func(string) bool { return false })
+	}
+}
+
+// holds has the lock held until the function that it returns is called.
+func (p *post) holds(path string) (free func()) {
+	p.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	lock, err := proc.NewLock(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { lock.Unlock() })
+	return func() { lock.Unlock() }
+}
+
+func (p *post) hosts(host string) (dies func()) {
+	return p.holds(filepath.Join(p.dir, "hosts", host, proc.AliveFile))
+}
+
+// told are the messages that the lead got, each with a line.
+func (p *post) told() string {
+	var lines []string
+	p.View(func(s *team.State) {
+		for _, m := range s.Inbox(team.DefaultLead) {
+			lines = append(lines, m.Body)
+		}
+	})
+	return strings.Join(lines, "\n")
+}
+
+func (p *post) want(told ...string) {
+	p.t.Helper()
+	if got := p.told(); got != strings.Join(told, "\n") {
+		p.t.Errorf("at %v the lead is told\n%s", p.at, got)
+	}
+}
+
+const (
+	annSilent = "ann is offline: it gave no sign of life for 10 min."
+	annBack   = "ann is online again."
+)
+
+// The lead is told once of each silence, and quietly that it is over.
+func TestSilence(t *testing.T) {
+	p := newPost(t)
+	p.hosts("h1")
+	p.looks(time.Hour, func() { p.beats("ann", "h1", "elsewhere") })
+	p.want()
+	p.looks(patient-every, nil)
+	p.want()
+	p.looks(2*patient, nil)
+	p.want(annSilent)
+	p.looks(time.Hour, func() { p.beats("ann", "h1", "elsewhere") })
+	p.want(annSilent, annBack)
+	p.looks(2*patient, nil)
+	p.want(annSilent, annBack, annSilent)
+}
+
+// An old sign of life that seems young because a clock is wrong brings nobody back.
+func TestOldSignOfLifeIsNoNewOne(t *testing.T) {
+	p := newPost(t)
+	p.hosts("h1")
+	p.looks(time.Minute, func() { p.beats("ann", "h1", "elsewhere") })
+	p.looks(patient, nil)
+	p.want(annSilent)
+	fresh := detector.Detector{Dir: p.dir, Log: p.look.Log, Do: p.look.Do}
+	p.look, p.at = fresh, p.at-patient // another process, whose clock is behind
+	p.looks(2*time.Minute, nil)
+	p.want(annSilent)
+}
+
+// A host that is gone is known to be so at the second look; with the first, another one may be about to take over.
+func TestHostThatIsGone(t *testing.T) {
+	p := newPost(t)
+	dies := p.hosts("h1")
+	p.looks(time.Minute, func() { p.beats("ann", "h1", "elsewhere") })
+	dies()
+	p.looks(every, nil)
+	p.want()
+	p.looks(every, nil)
+	p.want("ann is offline: the host that ran its session is gone.")
+	p.hosts("h2")
+	p.do(team.Host("h2"), &team.AttachMember{Member: "ann", From: "h1"})
+	p.do(team.Host("h2"), &team.AttachMember{Member: "ann"})
+	p.looks(2*patient, func() { p.beats("ann", "h2", "elsewhere") })
+	p.want("ann is offline: the host that ran its session is gone.")
+	for _, m := range members(p) {
+		if m.Offline != 0 {
+			t.Errorf("%s is offline", m.Name)
+		}
+	}
+}
+
+func members(p *post) (all []team.Member) {
+	p.View(func(s *team.State) { all = s.Members() })
+	return all
+}
+
+// Of a session outside its process is known, if it is on this machine; nothing is known of one that never gave a sign of life, or took leave.
+func TestSessionOutside(t *testing.T) {
+	p := newPost(t)
+	p.hosts("h1")
+	ann := func() { p.beats("ann", "h1", "elsewhere") }
+	p.looks(time.Hour, ann)
+	p.want()
+	here, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := p.holds(detector.Presence(p.dir, "bob"))
+	p.looks(time.Hour, func() { ann(); p.beats("bob", "", here) })
+	p.want()
+	ends()
+	p.looks(2*every, ann)
+	p.want("bob is offline: its session is gone.")
+	p.holds(detector.Presence(p.dir, "bob"))
+	p.looks(2*every, func() { ann(); p.beats("bob", "", here) })
+	p.want("bob is offline: its session is gone.", "bob is online again.")
+	if err := heartbeat.Of(p.dir).Forget("bob"); err != nil {
+		t.Fatal(err)
+	}
+	p.looks(time.Hour, ann)
+	p.want("bob is offline: its session is gone.", "bob is online again.")
+}
+
+// A lead that is silent is lost, and while it is nobody is told of others; who leads next is.
+func TestLeadThatIsSilent(t *testing.T) {
+	p := newPost(t)
+	p.hosts("h1")
+	p.do(team.User, &team.AttachLead{Session: "L1"})
+	p.looks(time.Hour, nil)
+	if p.Team().LeadLost == 0 {
+		t.Fatal("the lead is not lost")
+	}
+	p.beats("ann", "h1", "elsewhere")
+	p.looks(2*patient, nil)
+	p.want()
+	p.do(team.User, &team.AttachLead{Session: team.User, From: "L1", Seen: 1, Since: p.Team().LeadSince})
+	p.looks(every, nil)
+	if got := p.told(); strings.Count(got, "ann is offline") != 1 {
+		t.Error(got)
+	}
+}
+
+// A team that has ended misses nobody.
+func TestEndedTeam(t *testing.T) {
+	p := newPost(t)
+	p.do(team.User, &team.SetStatus{Status: team.TeamAborted})
+	p.look.Do = func(_ context.Context, body team.Body) error { return fmt.Errorf("it is reported: %T", body) }
+	p.look.Log = func(what string) { t.Error(what) }
+	p.looks(time.Hour, nil)
+}
+
+// In a team of sessions outside nobody else sees to what is overdue: whoever is there marks messages that wait for long, and ends requests that nobody answers.
+func TestOverdueWithoutAHost(t *testing.T) {
+	rep, err := replica.Open(t.Context(), memjournal.New("demo").Open(), replica.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rep.Close()
+	do := func(actor string, body team.Body) {
+		t.Helper()
+		if _, err := rep.Do(t.Context(), team.Command{Actor: actor, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(team.User, &team.CreateTeam{TeamID: "demo-1", Name: "demo", Dir: "/w", Timing: team.Timing{Beat: 5, Undelivered: 20}})
+	do(team.User, &team.SpawnMember{Name: "bob", Agent: team.External})
+	do(team.User, &team.AttachLead{Session: "mcp-1"})
+	do(team.User, &team.SendMessage{To: "bob", Body: "are you there?"})
+	do("bob", &team.RequestPermission{Tool: "Bash", Deadline: replica.Now() + 30})
+	seq := rep.Seq()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		detector.Keep(ctx, detector.Options{Replica: rep, Dir: t.TempDir(), Member: team.DefaultLead, Log: func(what string) { t.Log(what) }})
+	}()
+	for late, open := 0, 1; late == 0 || open > 0; {
+		if err := rep.Wait(ctx, seq); err != nil {
+			t.Fatalf("%d messages are late, %d requests open: %v", late, open, err)
+		}
+		rep.View(func(s *team.State) {
+			bob, _ := s.Member("bob")
+			late, open, seq = len(bob.Late), len(s.Permissions()), s.Seq()
+		})
+	}
+	cancel()
+	<-kept
+}

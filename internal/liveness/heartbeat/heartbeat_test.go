@@ -1,0 +1,188 @@
+package heartbeat_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"cadre/internal/liveness/heartbeat"
+)
+
+func TestBeatsOfAFolder(t *testing.T) {
+	team := t.TempDir()
+	f := heartbeat.Of(team)
+	if all, err := f.All(); err != nil || len(all) != 0 {
+		t.Fatalf("before the first beat: %v, %v", all, err)
+	}
+	ann := heartbeat.Beat{Member: "ann", At: 1000, Task: "3", Context: 47, Status: "active", MessageSeq: 43, CheckpointSeq: 127, Pid: 7, Count: 1}
+	for _, b := range []heartbeat.Beat{ann, {Member: "bob", At: 1, Count: 1}, {Member: "bob", At: 2, Count: 2}} {
+		if err := f.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(string(f), "cy.json"), []byte(`{"teammate_id":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := f.All()
+	if err != nil || len(all) != 3 || all["ann"] != ann || all["bob"].Count != 2 || !all["cy"].Unreadable {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if _, skewed := all["cy"].Age(time.Now()); !skewed {
+		t.Error("a beat that cannot be read has an age")
+	}
+	for range 2 {
+		if err := f.Forget("ann"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, there, err := f.Of("ann"); there || err != nil {
+		t.Errorf("forgotten, and there is %v, %v", there, err)
+	}
+	entries, _ := os.ReadDir(string(f))
+	if len(entries) != 2 {
+		t.Errorf("%d files are left, of two", len(entries))
+	}
+}
+
+// A reader beside a writer sees whole beats, and never an older one after a newer one.
+func TestReadersSeeWholeBeats(t *testing.T) {
+	f := heartbeat.Of(t.TempDir())
+	if err := f.Write(heartbeat.Beat{Member: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for n := range int64(2000) {
+			if err := f.Write(heartbeat.Beat{Member: "ann", At: n, Count: n, Task: "12345"[:n%6]}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	last := int64(0)
+	for last < 1999 && !t.Failed() {
+		b, there, err := f.Of("ann")
+		if err != nil || !there || b.Unreadable || b.Count < last || b.At != b.Count {
+			t.Fatalf("after %d: %+v, %v, %v", last, b, there, err)
+		}
+		last = b.Count
+	}
+	writing.Wait()
+}
+
+// What writers left behind that were killed between the two steps goes with the first beat of the next process; what one is at at the moment is let be.
+func TestLeftoversGo(t *testing.T) {
+	f := heartbeat.Of(t.TempDir())
+	if err := os.Mkdir(string(f), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, age := range map[string]time.Duration{"ann.json.7-1.new": 2 * time.Minute, "ann.json.9-2.new": 0, "bob.json.7-2.new": time.Hour} {
+		path, at := filepath.Join(string(f), name), time.Now().Add(-age)
+		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Write(heartbeat.Beat{Member: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(string(f))
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if err != nil || !slices.Equal(names, []string{"ann.json", "ann.json.9-2.new"}) {
+		t.Errorf("%v: there are %v", err, names)
+	}
+}
+
+func TestAge(t *testing.T) {
+	now := time.UnixMilli(1_000_000)
+	for _, c := range []struct {
+		at     int64
+		age    time.Duration
+		skewed bool
+	}{
+		{1_000_000, 0, false},
+		{940_000, time.Minute, false},
+		{1_001_000, 0, false}, // within the tolerance
+		{1_003_000, 0, true},
+	} {
+		if age, skewed := (heartbeat.Beat{At: c.at}).Age(now); age != c.age || skewed != c.skewed {
+			t.Errorf("a beat of %d is %v old, skewed %v", c.at, age, skewed)
+		}
+	}
+}
+
+func TestWatch(t *testing.T) {
+	const every = 30 * time.Second
+	begin := time.Now()
+	// step is one look: after how long, how far the wall clock jumped besides, and the beat by the wall clock.
+	type step struct {
+		after  time.Duration
+		jump   time.Duration
+		beat   time.Duration // when it was written, since the beginning by the writer's clock
+		silent time.Duration
+		skewed bool
+	}
+	for name, steps := range map[string][]step{
+		"a beat each half minute": {
+			{0, 0, 0, 0, false}, {every, 0, every, 0, false}, {every, 0, 2 * every, 0, false}, {every, 0, 3 * every, 0, false},
+		},
+		"silence is believed once the watch has looked on": {
+			{0, 0, -time.Hour, 0, false}, {every, 0, -time.Hour, 0, false}, {every, 0, -time.Hour, time.Hour + 2*every, false},
+		},
+		"a beat from the future decides nothing, and its silence is seen by our clock": {
+			{0, 0, time.Hour, 0, true}, {every, 0, time.Hour, 0, true}, {every, 0, time.Hour, 2 * every, true}, {every, 0, time.Hour, 3 * every, true},
+		},
+		"a writer whose clock runs ahead is no silent one": {
+			{0, 0, time.Hour, 0, true}, {every, 0, time.Hour + every, 0, true}, {every, 0, time.Hour + 2*every, 0, true}, {every, 0, time.Hour + 3*every, 0, true},
+		},
+		"a writer whose clock is behind is no silent one either": {
+			{0, 0, -time.Hour, 0, false}, {every, 0, every - time.Hour, 0, false}, {every, 0, 2*every - time.Hour, 0, true}, {every, 0, 3*every - time.Hour, 0, true},
+			{every, 0, 3*every - time.Hour, every, true}, {every, 0, 3*every - time.Hour, 2 * every, true},
+		},
+		"a clock that is set decides nothing, in either direction": {
+			{0, 0, 0, 0, false}, {every, 0, every, 0, false}, {every, 0, 2 * every, 0, false}, {every, every, 3 * every, 0, false}, {every, every, 3 * every, every, false},
+			{every, -2 * every, 3 * every, 0, true}, {every, 0, 6 * every, 0, false},
+		},
+		"a machine that was suspended looks on first": {
+			{0, 0, 0, 0, false}, {every, 0, every, 0, false}, {every, 0, 2 * every, 0, false}, {2 * time.Hour, 0, 2 * every, 0, false}, {every, 0, 2*time.Hour + 3*every, 0, false},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := heartbeat.Watch{Every: every}
+			wall, steady := begin.Round(0), time.Duration(0)
+			for i, s := range steps {
+				wall, steady = wall.Add(s.after+s.jump), steady+s.after
+				silent, skewed := w.LookBy(wall, steady, heartbeat.Beat{At: begin.Add(s.beat).UnixMilli(), Count: int64(s.beat)}, true)
+				if silent.Round(time.Second) != s.silent || skewed != s.skewed {
+					t.Errorf("look %d: silent for %v, skewed %v; want %v, %v", i, silent, skewed, s.silent, s.skewed)
+				}
+			}
+		})
+	}
+	t.Run("nobody who was never there is silent", func(t *testing.T) {
+		w := heartbeat.Watch{Every: every}
+		for i := range 20 {
+			if silent, _ := w.Look(begin.Add(time.Duration(i)*every), heartbeat.Beat{}, false); silent != 0 {
+				t.Errorf("silent for %v", silent)
+			}
+		}
+	})
+	t.Run("a clock that runs backwards", func(t *testing.T) {
+		w := heartbeat.Watch{Every: every}
+		beat := heartbeat.Beat{At: begin.UnixMilli()}
+		for _, at := range []time.Duration{0, every, 2 * every} {
+			w.Look(begin.Add(at).Round(0), beat, true)
+		}
+		if silent, skewed := w.Look(begin.Add(every).Round(0), beat, true); silent != 0 || !skewed {
+			t.Errorf("silent for %v, skewed %v", silent, skewed)
+		}
+	})
+}

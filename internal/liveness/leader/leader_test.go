@@ -1,0 +1,443 @@
+package leader_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"cadre/internal/layout"
+	"cadre/internal/liveness/heartbeat"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/replica"
+	"cadre/internal/team"
+)
+
+// The test binary is also a process that leads.
+const leadMode = "LEADER_TEST_LEAD"
+
+func TestMain(m *testing.M) {
+	if root := os.Getenv(leadMode); root != "" {
+		if err := lead(root, os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// patience bounds every wait for something that should happen soon. It is shorter than the time between two signs of life by default.
+const patience = 10 * time.Second
+
+var (
+	often = team.Timing{Beat: 20, LeadLost: 60_000, Stale: 3_600_000} // in milliseconds
+	usual = team.Timing{}
+)
+
+// place is a team on disk, whose lead is nobody's hosted session.
+type place struct {
+	t    *testing.T
+	home layout.Home
+	dir  string // the team's
+}
+
+func newPlace(t *testing.T, timing team.Timing) place {
+	t.Helper()
+	p := place{t: t, home: layout.Home{Root: t.TempDir()}}
+	var commands []team.Command
+	for _, body := range []team.Body{
+		&team.CreateTeam{TeamID: "demo-" + strings.ToLower(replica.NewID()), Name: "demo", Dir: "/", Timing: timing},
+		&team.SpawnMember{Name: "ann", Agent: team.External},
+	} {
+		commands = append(commands, team.Command{ID: replica.NewID(), Actor: team.User, At: replica.Now(), Body: body})
+	}
+	if err := p.home.Create("demo", commands); err != nil {
+		t.Fatal(err)
+	}
+	p.dir = filepath.Join(p.home.Root, "teams", "demo")
+	return p
+}
+
+func (p place) replica() *replica.Replica {
+	p.t.Helper()
+	j, _, err := p.home.Open("demo", nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	rep, err := replica.Open(p.t.Context(), j, replica.Options{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { rep.Close() })
+	return rep
+}
+
+func (p place) do(rep *replica.Replica, body team.Body) {
+	p.t.Helper()
+	if _, err := rep.Do(p.t.Context(), team.Command{Actor: team.User, Body: body}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// beaten writes a sign of life of the lead.
+func (p place) beaten(b heartbeat.Beat) {
+	p.t.Helper()
+	b.Member = team.DefaultLead
+	if err := heartbeat.Of(p.dir).Write(b); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// damaged leaves no more than that of the last sign of life of the lead.
+func (p place) damaged(text string) {
+	p.t.Helper()
+	p.beaten(heartbeat.Beat{})
+	if err := os.WriteFile(filepath.Join(p.dir, "heartbeats", team.DefaultLead+".json"), []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// sign is the last sign of life of the lead.
+func (p place) sign() (heartbeat.Beat, bool) {
+	p.t.Helper()
+	b, there, err := heartbeat.Of(p.dir).Of(team.DefaultLead)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return b, there
+}
+
+// attached are the sessions that took the lead, each with the one that it was taken from.
+func (p place) attached(rep *replica.Replica) (all []string) {
+	p.t.Helper()
+	for r, err := range rep.Read(p.t.Context(), 0) {
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, e := range r.Events {
+			if e, ok := e.(*team.LeadAttached); ok {
+				all = append(all, e.Session+"<"+e.TakenOver)
+			}
+		}
+	}
+	return all
+}
+
+// until waits until the team is so.
+func (p place) until(rep *replica.Replica, what string, holds func(team.Team) bool) {
+	p.t.Helper()
+	eventually(p.t, what, func() bool {
+		if err := rep.Refresh(p.t.Context()); err != nil {
+			p.t.Fatal(err)
+		}
+		return holds(rep.Team())
+	})
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("still not: %s", what)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// notes are what was logged.
+type notes struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (n *notes) log(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, text)
+}
+
+func (n *notes) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return strings.Join(n.all, "\n")
+}
+
+func here(t *testing.T) string {
+	t.Helper()
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// Who may have the lead hangs on what is known of who has it.
+func TestTake(t *testing.T) {
+	t.Parallel()
+	now := func(ago time.Duration) int64 { return time.Now().Add(-ago).UnixMilli() }
+	for _, c := range []struct {
+		name  string
+		leads string                      // before; "" for nobody
+		beats func(t *testing.T, p place) // signs of life; nil for none
+		here  bool                        // it took the lead on this machine
+		over  bool                        // with TakeOver
+		from  string                      // whom it is taken from, on record
+		code  team.Code                   // of the refusal
+		says  string                      // in the refusal, or the log
+	}{
+		{name: "nobody"},
+		{name: "the user", leads: team.User},
+		{name: "one whose process died here, a moment ago", leads: "old", from: "old",
+			beats: func(t *testing.T, p place) { p.beaten(heartbeat.Beat{At: now(0), Session: "old", Machine: here(t)}) }},
+		{name: "one on another machine, seen a moment ago", leads: "old", code: team.Conflict, says: "Different lead detected. Coordinator override needed. Session old",
+			beats: func(_ *testing.T, p place) {
+				p.beaten(heartbeat.Beat{At: now(0), Session: "old", Machine: "elsewhere"})
+			}},
+		{name: "one on another machine, silent for almost too long", leads: "old", code: team.Conflict, says: "out of date after 60 min",
+			beats: func(_ *testing.T, p place) {
+				p.beaten(heartbeat.Beat{At: now(59 * time.Minute), Session: "old", Machine: "elsewhere"})
+			}},
+		{name: "one on another machine, silent for too long", leads: "old", from: "old",
+			beats: func(_ *testing.T, p place) {
+				p.beaten(heartbeat.Beat{At: now(61 * time.Minute), Session: "old", Machine: "elsewhere"})
+			}},
+		{name: "one whose clock is wrong, or ours", leads: "old", code: team.Conflict, says: "was seen 0 s ago",
+			beats: func(_ *testing.T, p place) {
+				p.beaten(heartbeat.Beat{At: now(-2 * time.Hour), Session: "old", Machine: "elsewhere"})
+			}},
+		{name: "one that gave no sign of life yet", leads: "old", code: team.Conflict, says: "cadre resume demo --take-over"},
+		{name: "one of which only the sign of life of an earlier one is left", leads: "old", code: team.Conflict, says: "Different lead detected",
+			beats: func(t *testing.T, p place) {
+				p.beaten(heartbeat.Beat{At: now(24 * time.Hour), Session: "older", Machine: here(t)})
+			}},
+		{name: "one whose sign of life is damaged", leads: "old", code: team.Conflict, says: "Different lead detected",
+			beats: func(t *testing.T, p place) { p.damaged(`{"teammate_id":"le`) }},
+		{name: "one whose process died here, and whose sign of life is damaged", leads: "old", here: true, from: "old",
+			beats: func(t *testing.T, p place) { p.damaged(`{"teammate_id":"le`) }},
+		{name: "one whose process died here, and whose sign of life the machine lost", leads: "old", here: true, from: "old",
+			beats: func(t *testing.T, p place) { p.damaged("") }},
+		{name: "one that lives elsewhere, on the user's word", leads: "old", over: true, from: "old",
+			beats: func(_ *testing.T, p place) {
+				p.beaten(heartbeat.Beat{At: now(0), Session: "old", Machine: "elsewhere"})
+			}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, often)
+			rep, log := p.replica(), &notes{}
+			if c.leads != "" {
+				attach := &team.AttachLead{Session: c.leads}
+				if c.here {
+					attach.Machine = here(t)
+				}
+				p.do(rep, attach)
+			}
+			if c.beats != nil {
+				c.beats(t, p)
+			}
+			before := p.attached(rep)
+			l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", TakeOver: c.over, Log: log.log})
+			if team.CodeOf(err) != c.code || c.code == "" && err != nil {
+				t.Fatalf("%v, with code %q", err, team.CodeOf(err))
+			}
+			if err != nil {
+				if !strings.Contains(err.Error(), c.says) {
+					t.Errorf("it does not say %q: %v", c.says, err)
+				}
+				if after := p.attached(rep); !slices.Equal(before, after) || rep.Team().LeadSession != c.leads {
+					t.Errorf("refused, and on record is %v, and %s leads", after, rep.Team().LeadSession)
+				}
+				return
+			}
+			defer l.Close()
+			if after := p.attached(rep); !slices.Equal(after, append(before, "new<"+c.from)) || rep.Team().LeadSession != "new" {
+				t.Errorf("on record is %v, and %s leads", after, rep.Team().LeadSession)
+			}
+		})
+	}
+	t.Run("skew is said", func(t *testing.T) {
+		t.Parallel()
+		p, log := newPlace(t, often), &notes{}
+		rep := p.replica()
+		p.do(rep, &team.AttachLead{Session: "old"})
+		p.beaten(heartbeat.Beat{At: now(-2 * time.Hour), Session: "old", Machine: "elsewhere"})
+		if _, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", Log: log.log}); team.CodeOf(err) != team.Conflict {
+			t.Fatal(err)
+		}
+		if !strings.Contains(log.String(), "clock skew: the last sign of life of lead lies in the future") {
+			t.Errorf("logged was %q", log)
+		}
+	})
+}
+
+// The user who leads by commands gives no signs of life, and is never lost.
+func TestAttach(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, often)
+	rep := p.replica()
+	p.do(rep, &team.AttachLead{Session: "old"})
+	p.beaten(heartbeat.Beat{At: time.Now().UnixMilli(), Session: "old", Machine: here(t)})
+	for range 2 { // it may be done again
+		if err := leader.Attach(t.Context(), leader.Options{Replica: rep, Dir: p.dir}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all := p.attached(rep); !slices.Equal(all, []string{"old<", team.User + "<old"}) {
+		t.Errorf("on record is %v", all)
+	}
+	p.do(rep, &team.LoseLead{Session: team.User, Since: rep.Team().LeadSince})
+	if now := rep.Team(); now.LeadSession != team.User || now.LeadLost != 0 {
+		t.Errorf("%s leads, lost since %d", now.LeadSession, now.LeadLost)
+	}
+	p.do(rep, &team.SetStatus{Status: team.TeamAborted, Reason: "a fire"})
+	if err := leader.Attach(t.Context(), leader.Options{Replica: rep, Dir: p.dir, TakeOver: true}); team.CodeOf(err) != team.Finished {
+		t.Errorf("a team that has ended can be led: %v", err)
+	}
+	if _, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new"}); team.CodeOf(err) != team.Finished {
+		t.Errorf("a team that has ended can be led: %v", err)
+	}
+}
+
+// A lead gives signs of life while it is held, where no host does that for it; the last one stays, and the lead with it.
+func TestSignsOfLife(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, often)
+	rep := p.replica()
+	quiet, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "hosted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet.Release(t.Context())
+	if b, there := p.sign(); there {
+		t.Errorf("its host gives its signs of life, and there is %+v", b)
+	}
+	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", Beats: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, there := p.sign() // it has given one when it has the lead
+	if !there || first.Session != "new" || first.Machine != here(t) || first.Pid != os.Getpid() || first.Count < 1 || time.Since(time.UnixMilli(first.At)) > patience {
+		t.Errorf("%v: %+v", there, first)
+	}
+	eventually(t, "it gives more of them", func() bool { b, _ := p.sign(); return b.Count > first.Count+3 })
+	l.Close()
+	if b, there := p.sign(); !there || b.Session != "new" || rep.Team().LeadSession != "new" {
+		t.Errorf("closed, %s leads, and the last sign of life is %+v", rep.Team().LeadSession, b)
+	}
+}
+
+// Who lets go of the lead leaves it to the user, and nothing that looks like a session.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, often)
+	rep, log := p.replica(), &notes{}
+	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", Beats: true, Log: log.log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Release(t.Context())
+	if b, there := p.sign(); there || rep.Team().LeadSession != team.User {
+		t.Errorf("%s leads, and the last sign of life is %+v", rep.Team().LeadSession, b)
+	}
+	if all := p.attached(rep); !slices.Equal(all, []string{"new<", team.User + "<"}) {
+		t.Errorf("on record is %v", all)
+	}
+	next, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "next", Beats: true, Log: log.log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.do(rep, &team.SetStatus{Status: team.TeamAborted, Reason: "a fire"})
+	next.Release(t.Context()) // of a team that has ended: nothing to be said
+	if log.String() != "" {
+		t.Errorf("logged was %q", log)
+	}
+	select {
+	case <-next.Lost():
+		t.Error("a lead was taken over that ended with its team")
+	default:
+	}
+}
+
+// Who had the lead hears that it was taken over, and then leaves alone what is not theirs any more.
+func TestTakenOver(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, usual)
+	mine, theirs, log := p.replica(), p.replica(), &notes{}
+	first, err := leader.Take(t.Context(), leader.Options{Replica: mine, Dir: p.dir, Session: "first", Beats: true, Log: log.log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := func(session string) {
+		t.Helper()
+		eventually(t, session+" waits until its next sign of life is due", func() bool { b, _ := p.sign(); return b.Session == session && b.Count == 2 })
+	}
+	waits("first")
+	select {
+	case <-first.Lost():
+		t.Fatal("it is lost before anybody took it")
+	default:
+	}
+	second, err := leader.Take(t.Context(), leader.Options{Replica: theirs, Dir: p.dir, Session: "second", Beats: true, TakeOver: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	select {
+	case <-first.Lost():
+	case <-time.After(patience):
+		t.Fatal("who had the lead does not hear that it is gone")
+	}
+	waits("second")
+	first.Release(t.Context())
+	if b, there := p.sign(); !there || b.Session != "second" {
+		t.Errorf("%v: the last sign of life is %+v", there, b)
+	}
+	p.until(mine, "the second leads", func(now team.Team) bool { return now.LeadSession == "second" })
+	if all := p.attached(mine); !slices.Equal(all, []string{"first<", "second<first"}) || log.String() != "" {
+		t.Errorf("on record is %v, logged %q", all, log)
+	}
+}
+
+// A lead that was taken for lost while its process lived is taken up again.
+func TestLostAndBack(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, usual)
+	rep := p.replica()
+	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", Beats: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	host := p.replica()
+	p.do(host, &team.LoseLead{Session: "new", Since: host.Team().LeadSince, Seen: 1})
+	p.until(rep, "it leads again", func(now team.Team) bool { return now.LeadLost == 0 && now.LeadSession == "new" })
+	if all := p.attached(rep); !slices.Equal(all, []string{"new<", "new<"}) {
+		t.Errorf("on record is %v", all)
+	}
+	select {
+	case <-l.Lost():
+		t.Error("nobody took it over")
+	default:
+	}
+}
+
+// Its end does not wait for the next sign of life.
+func TestCloseIsQuick(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, usual)
+	l, err := leader.Take(t.Context(), leader.Options{Replica: p.replica(), Dir: p.dir, Session: "new", Beats: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if l.Close(); time.Since(began) > patience {
+		t.Errorf("it took %s", time.Since(began))
+	}
+}

@@ -1,0 +1,216 @@
+package leader_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"cadre/internal/layout"
+	"cadre/internal/liveness/leader"
+	"cadre/internal/replica"
+	"cadre/internal/sys/proc"
+	"cadre/internal/team"
+)
+
+// silent is the session of a process that gives no sign of life.
+const silent = "silent"
+
+// lead is what a process does that leads: it takes the lock, then the lead, says so, and gives the lead back when its input ends or it was taken over.
+func lead(root, session string) error {
+	ctx := context.Background()
+	j, dir, err := layout.Home{Root: root}.Open("demo", nil)
+	if err != nil {
+		return err
+	}
+	rep, err := replica.Open(ctx, j, replica.Options{})
+	if err != nil {
+		return err
+	}
+	defer rep.Close()
+	lock, err := leader.Claim(dir)
+	if errors.Is(err, proc.ErrHeld) {
+		fmt.Println("held")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	l, err := leader.Take(ctx, leader.Options{Replica: rep, Dir: dir, Session: session, Beats: session != silent})
+	if err != nil {
+		return err
+	}
+	fmt.Println("leads")
+	left := make(chan struct{})
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		close(left)
+	}()
+	select {
+	case <-left:
+	case <-l.Lost():
+		fmt.Println(leader.ErrTakenOver)
+	}
+	l.Release(ctx)
+	return nil
+}
+
+// process is one that leads, or was to.
+type process struct {
+	*exec.Cmd
+	stdin io.Closer
+	says  *bufio.Reader
+}
+
+func (p place) start(session string) *process {
+	p.t.Helper()
+	c := exec.Command(os.Args[0], session)
+	c.Env = append(os.Environ(), leadMode+"="+p.home.Root, "GORACE=atexit_sleep_ms=0")
+	c.Stderr = os.Stderr
+	stdin, err := c.StdinPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	timer := time.AfterFunc(patience, func() { c.Process.Kill() }) // then it says nothing more
+	p.t.Cleanup(func() { timer.Stop(); c.Process.Kill(); c.Wait() })
+	return &process{c, stdin, bufio.NewReader(stdout)}
+}
+
+func (q *process) said(t *testing.T) string {
+	t.Helper()
+	line, err := q.says.ReadString('\n')
+	if err != nil {
+		t.Fatalf("it says %q: %v", line, err)
+	}
+	return line
+}
+
+// Of many processes one leads, for as long as it lives. When it is killed the next one does, at once and on record.
+func TestOneProcessLeads(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, often)
+	rep := p.replica()
+	if leader.Lives(p.dir) {
+		t.Error("a lead lives before there is one")
+	}
+	last := ""
+	for round := range 2 {
+		var all []*process
+		for i := range 4 {
+			all = append(all, p.start(fmt.Sprintf("s%d%d", round, i)))
+		}
+		var leads *process
+		for _, q := range all {
+			switch said := q.said(t); said {
+			case "leads\n":
+				if leads != nil {
+					t.Fatal("two processes lead")
+				}
+				leads = q
+			case "held\n":
+			default:
+				t.Fatalf("it says %q", said)
+			}
+		}
+		if leads == nil {
+			t.Fatal("nobody leads")
+		}
+		session := leads.Args[1]
+		p.until(rep, "it is on record", func(now team.Team) bool { return now.LeadSession == session })
+		if on := p.attached(rep); !leader.Lives(p.dir) || on[len(on)-1] != session+"<"+last {
+			t.Errorf("it lives: %t; on record is %v", leader.Lives(p.dir), on)
+		}
+		if _, err := leader.Claim(p.dir); !errors.Is(err, proc.ErrHeld) {
+			t.Errorf("the lock of a living process can be had: %v", err)
+		}
+		if err := leads.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		leads.Wait()
+		if leader.Lives(p.dir) {
+			t.Error("a killed lead lives")
+		}
+		last = session
+	}
+	q := p.start("last")
+	if said := q.said(t); said != "leads\n" {
+		t.Fatalf("after the dead it says %q", said)
+	}
+	q.stdin.Close()
+	if err := q.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	p.until(rep, "the user leads", func(now team.Team) bool { return now.LeadSession == team.User })
+	if on := p.attached(rep); !slices.Equal(on[2:], []string{"last<" + last, team.User + "<"}) || leader.Lives(p.dir) {
+		t.Errorf("it lives: %t; on record is %v", leader.Lives(p.dir), on)
+	}
+}
+
+// A living process that leads is overruled by the user, hears of it, and lets go of the lock.
+func TestLivingProcessIsOverruled(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, often)
+	rep := p.replica()
+	q := p.start("old")
+	if said := q.said(t); said != "leads\n" {
+		t.Fatalf("it says %q", said)
+	}
+	if err := rep.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l, err := leader.Take(t.Context(), leader.Options{Replica: rep, Dir: p.dir, Session: "new", TakeOver: true, Beats: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if said := q.said(t); said != leader.ErrTakenOver.Error()+"\n" {
+		t.Errorf("it says %q", said)
+	}
+	if err := q.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := leader.Claim(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Unlock()
+	if !leader.Lives(p.dir) {
+		t.Error("who has the lock does not live")
+	}
+	if on := p.attached(rep); !slices.Equal(on, []string{"old<", "new<old"}) || rep.Team().LeadSession != "new" {
+		t.Errorf("%s leads; on record is %v", rep.Team().LeadSession, on)
+	}
+	// The last sign of life of the old one may have been under way.
+	eventually(t, "the new lead gives signs of life", func() bool { b, there := p.sign(); return there && b.Session == "new" })
+}
+
+// One that is killed when it has taken the lead, and before its first sign of life, is known to be gone as well.
+func TestDiedBeforeItsFirstSignOfLife(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, often)
+	q := p.start(silent)
+	if said := q.said(t); said != "leads\n" {
+		t.Fatalf("it says %q", said)
+	}
+	if err := q.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	q.Wait()
+	if said := p.start("next").said(t); said != "leads\n" {
+		t.Errorf("after the dead it says %q", said)
+	}
+}

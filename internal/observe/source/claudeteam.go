@@ -1,0 +1,139 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"cadre/internal/claude/projection"
+	"cadre/internal/claude/teamfiles"
+	"cadre/internal/observe"
+	"cadre/internal/team"
+)
+
+// ClaudeTeam is a feed of what the files of a team of Claude Code's show: its roster, its tasks and its inboxes. They are only read.
+type ClaudeTeam struct {
+	Claude string // Claude Code's folder
+	Name   string // the team's
+	Follow bool   // go on with what changes later, until the team is gone
+}
+
+// Run implements [Feed]. The error has the code not found where there is no such team, and who knew one is told that it is gone.
+func (f *ClaudeTeam) Run(ctx context.Context, to Listener) error {
+	source := "the files of " + f.Name
+	t, err := teamfiles.Open(f.Claude, f.Name)
+	if err != nil {
+		if team.CodeOf(err) == team.NotFound {
+			to.Line(source, f.line(observe.FileNote{Gone: true}), Place{})
+		}
+		return err
+	}
+	var s scribe
+	for at, change := range t.Follow(ctx) {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if damaged, ok := change.(*teamfiles.Damaged); ok {
+			to.Gap(source, damaged.Err.Error())
+			if len(s.roster.Members) == 0 && !f.Follow { // without its roster there is nothing to see, and it may never be mended
+				return damaged.Err
+			}
+			continue
+		}
+		note, news := s.note(at, change)
+		if !news {
+			continue
+		}
+		to.Line(source, f.line(note), Place{})
+		if note.Whole != nil && !f.Follow {
+			return nil
+		}
+	}
+	return nil
+}
+
+// scribe makes notes of what a follower tells, in its order.
+type scribe struct {
+	n      int64 // so many were told
+	roster projection.Config
+}
+
+// note is what a change says, and whether that is anything new.
+func (s *scribe) note(at time.Time, change teamfiles.Change) (note observe.FileNote, news bool) {
+	s.n++
+	note = observe.FileNote{At: team.Time(at.UnixMilli()), N: s.n}
+	if s.enlist(change) {
+		note.Config = encoded(s.roster)
+		return note, true
+	}
+	switch c := change.(type) {
+	case *teamfiles.TaskAdded:
+		note.Task = encoded(c.Task)
+	case *teamfiles.TaskChanged:
+		note.Task = encoded(c.Task)
+	case *teamfiles.TaskRemoved:
+		note.Removed = c.Task.ID
+	case *teamfiles.Sent:
+		note.To, note.Key, note.Entry = c.To, c.Entry.Key(), encoded(c.Entry)
+	case *teamfiles.Delivered:
+		note.To, note.Key, note.Entry, note.Taken = c.To, c.Entry.Key(), encoded(c.Entry), true
+	case *teamfiles.Whole:
+		note.Whole = wholeOf(c)
+	case *teamfiles.TeamGone:
+		note.Gone = true
+	default: // also of tasks that were swept away: nobody deleted them
+		return note, false
+	}
+	return note, true
+}
+
+// enlist takes in a change of the roster, and reports whether it was one that was not known.
+func (s *scribe) enlist(change teamfiles.Change) bool {
+	switch c := change.(type) {
+	case *teamfiles.TeamSeen:
+		s.roster = c.Config
+		s.roster.Members = slices.Clone(c.Config.Members)
+	case *teamfiles.MemberJoined:
+		if s.roster.Member(c.Member.Name) != nil { // it was told with the team
+			return false
+		}
+		s.roster.Members = append(s.roster.Members, c.Member)
+	case *teamfiles.MemberChanged:
+		if m := s.roster.Member(c.Member.Name); m != nil {
+			*m = c.Member
+		}
+	case *teamfiles.MemberLeft:
+		s.roster.Members = slices.DeleteFunc(s.roster.Members, func(m projection.Member) bool { return m.Name == c.Member.Name })
+	default:
+		return false
+	}
+	return true
+}
+
+func wholeOf(c *teamfiles.Whole) *observe.Whole {
+	w := &observe.Whole{Tasks: c.Tasks, Waiting: map[string][]uint64{}}
+	for name, entries := range c.Waiting {
+		marks := []uint64{}
+		for _, e := range entries {
+			marks = append(marks, observe.Mark(e.From, name, e.Text))
+		}
+		w.Waiting[name] = marks
+	}
+	return w
+}
+
+// line is the note as a line.
+func (f *ClaudeTeam) line(n observe.FileNote) []byte {
+	n.Type, n.Team = observe.FileNoteType, f.Name
+	return encoded(n)
+}
+
+// encoded is v as JSON, which was read from JSON.
+func encoded(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}

@@ -1,0 +1,168 @@
+package source
+
+import (
+	"bytes"
+	"container/heap"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"cadre/internal/observe"
+	"cadre/internal/sys/regularfile"
+	"cadre/internal/team"
+)
+
+// Transcripts of one team tell of the same things: the lead's of a message that it sent, the teammate's of what it did about it. What is new in several of them is
+// therefore given in the order of the times in their lines, so that an effect never comes before its cause, whichever file was changed last or is first by name.
+
+// cursor is a transcript of which some lines are read ahead.
+type cursor struct {
+	*tail
+	size  int // of the next piece that is read
+	ahead []dated
+	last  team.Time // of the newest line
+	ended bool      // there is no more to read ahead
+}
+
+// dated is a line that was read and not given yet.
+type dated struct {
+	line   []byte
+	behind Place
+	at     team.Time // its own time, or that of the newest line before it: a file's order stays
+}
+
+// cursors are a heap: the first has the line that is the next.
+type cursors []*cursor
+
+func (c cursors) Len() int      { return len(c) }
+func (c cursors) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
+func (c *cursors) Push(one any) { *c = append(*c, one.(*cursor)) }
+
+func (c cursors) Less(i, j int) bool {
+	if a, b := c[i].ahead[0].at, c[j].ahead[0].at; a != b {
+		return a < b
+	}
+	return c[i].path < c[j].path
+}
+
+func (c *cursors) Pop() any {
+	last := len(*c) - 1
+	one := (*c)[last]
+	*c = (*c)[:last]
+	return one
+}
+
+const (
+	firstPiece   = 4 << 10 // of each of what may be thousands of files
+	longestPiece = 256 << 10
+)
+
+// read gives what is new in some transcripts. One that cannot be read is a gap, and no end of the others.
+func (r *reading) read(paths []string) {
+	slices.Sort(paths)
+	var all cursors
+	for _, path := range slices.Compact(paths) {
+		t := r.tails[path]
+		if t == nil {
+			t = &tail{path: path}
+			r.tails[path] = t
+		}
+		if info, err := os.Stat(path); err == nil && t.info != nil && info.Size() == t.at && os.SameFile(info, t.info) {
+			continue
+		}
+		if c := (&cursor{tail: t, size: firstPiece}); r.advance(c) {
+			all = append(all, c)
+		}
+	}
+	heap.Init(&all)
+	for len(all) > 0 {
+		c := all[0]
+		r.introduceOne(c.path)
+		c.giveTo(r.to)(c.ahead[0].line, c.ahead[0].behind)
+		if c.ahead = c.ahead[1:]; r.advance(c) {
+			heap.Fix(&all, 0)
+		} else {
+			heap.Pop(&all)
+		}
+	}
+	r.introduce()
+}
+
+// advance reports whether there is a next line, and reads ahead for it.
+func (r *reading) advance(c *cursor) bool {
+	if len(c.ahead) == 0 && !c.ended {
+		if err := r.fill(c); err != nil {
+			c.ended = true
+			if !errors.Is(err, fs.ErrNotExist) {
+				r.to.Gap(c.path, "the transcript cannot be read: "+err.Error())
+			}
+		}
+	}
+	return len(c.ahead) > 0
+}
+
+// fill reads ahead. The file is not kept open: there may be thousands.
+func (r *reading) fill(c *cursor) error {
+	if err := r.open(c.tail); err != nil {
+		return err
+	}
+	defer c.close()
+	if r.buffer == nil {
+		r.buffer = make([]byte, longestPiece)
+	}
+	each := func(line []byte, behind Place) {
+		c.last = max(c.last, observe.TimeOf(line))
+		c.ahead = append(c.ahead, dated{bytes.Clone(line), behind, c.last})
+	}
+	for len(c.ahead) == 0 && !c.ended {
+		switch err := c.piece(r.buffer[:c.size], each); {
+		case errors.Is(err, io.EOF):
+			c.ended = true
+			if !r.follow {
+				c.end(each)
+			}
+		case err != nil:
+			return err
+		}
+		c.size = min(2*c.size, longestPiece)
+	}
+	c.backdate()
+	return nil
+}
+
+// backdate gives the lines before the first that has a time that one's: what a transcript begins with may have none.
+func (c *cursor) backdate() {
+	first := slices.IndexFunc(c.ahead, func(d dated) bool { return d.at != 0 })
+	for i := range max(first, 0) {
+		c.ahead[i].at = c.ahead[first].at
+	}
+}
+
+// open opens a transcript where reading goes on in it.
+func (r *reading) open(t *tail) error {
+	if t.info == nil {
+		return t.open(r.to.Place(t.path))
+	}
+	file, err := regularfile.Open(t.path)
+	if err != nil {
+		return err
+	}
+	t.file = file
+	now, err := file.Stat()
+	if err != nil {
+		t.close()
+		return err
+	}
+	if !os.SameFile(now, t.info) || now.Size() < t.at {
+		t.close()
+		if err := t.open(Place{}); err != nil {
+			return err
+		}
+		t.missed = "the transcript was replaced or cut"
+		return nil
+	}
+	t.info = now
+	return nil
+}

@@ -1,0 +1,183 @@
+package source
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"os"
+
+	"cadre/internal/observe"
+)
+
+// Place is where a source goes on: a file behind a whole line, if it begins like the one that was read, and a stream that cannot be read again behind an event.
+type Place struct {
+	Offset int64  `json:"offset,omitempty"`
+	Head   int64  `json:"head,omitempty"` // length in bytes of the beginning that is known
+	Hash   uint64 `json:"hash,omitempty"` // of it
+	Event  string `json:"event,omitempty"`
+}
+
+// longHead is how much of a file's beginning tells it from others: the first line of a transcript, and more than the same beginning of two.
+const longHead = 1 << 10
+
+// tail reads a growing file line by line.
+type tail struct {
+	path   string   // the source, too
+	file   *os.File // nil while there is none
+	info   fs.FileInfo
+	at     int64 // where reading goes on
+	place  Place // behind the last whole line
+	lines  observe.Splitter
+	missed string // that a file is another one than was known, to be said when the first line of it is there
+	buffer []byte
+}
+
+// open opens the file, and goes on in it at the place if it is the file in which that is.
+func (t *tail) open(place Place) error {
+	file, err := os.Open(t.path)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return err
+	}
+	t.file, t.info, t.place, t.lines = file, info, Place{}, observe.Splitter{}
+	if place.Offset > 0 {
+		if hash, err := headOf(file, place.Head); err == nil && hash == place.Hash && info.Size() >= place.Offset {
+			t.place = place
+		} else {
+			t.missed = "the file was replaced or cut while nobody looked"
+		}
+	}
+	t.at = t.place.Offset
+	return nil
+}
+
+func headOf(file *os.File, size int64) (uint64, error) {
+	head := make([]byte, size)
+	if _, err := file.ReadAt(head, 0); err != nil {
+		return 0, err
+	}
+	h := fnv.New64a()
+	h.Write(head)
+	return h.Sum64(), nil
+}
+
+func (t *tail) close() {
+	if t.file != nil {
+		t.file.Close()
+		t.file = nil
+	}
+}
+
+// read gives the whole lines that are there, up to the file's present end.
+func (t *tail) read(to Listener) error {
+	if t.buffer == nil {
+		t.buffer = make([]byte, 64<<10)
+	}
+	for {
+		switch err := t.piece(t.buffer, t.giveTo(to)); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// piece reads a piece of the file and gives the lines that end in it to each. The error is io.EOF at the file's present end.
+func (t *tail) piece(buffer []byte, each func(line []byte, behind Place)) error {
+	n, err := t.file.ReadAt(buffer, t.at)
+	for p := buffer[:n]; len(p) > 0; {
+		end := bytes.IndexByte(p, '\n') + 1
+		if end == 0 {
+			t.lines.Write(p, nil)
+			t.at += int64(len(p))
+			break
+		}
+		t.at += int64(end)
+		t.lines.Write(p[:end], func(line []byte) { each(line, t.passed()) })
+		p = p[end:]
+	}
+	return err
+}
+
+// passed is the place behind a line that ends at t.at.
+func (t *tail) passed() Place {
+	if head := min(t.at, longHead); head > t.place.Head {
+		if hash, err := headOf(t.file, head); err == nil {
+			t.place.Head, t.place.Hash = head, hash
+		}
+	}
+	t.place.Offset = t.at
+	return t.place
+}
+
+// giveTo gives lines to a listener.
+func (t *tail) giveTo(to Listener) func(line []byte, behind Place) {
+	return func(line []byte, behind Place) {
+		if t.missed != "" {
+			to.Gap(t.path, t.missed)
+			t.missed = ""
+		}
+		to.Line(t.path, line, behind)
+	}
+}
+
+// follow reads what there is, in the file that was there and in the one that is there now.
+func (t *tail) follow(to Listener) error {
+	for {
+		there, err := os.Stat(t.path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if t.file == nil {
+			if err != nil {
+				return nil
+			}
+			if err := t.open(to.Place(t.path)); errors.Is(err, fs.ErrNotExist) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+		now, err := t.file.Stat()
+		if err != nil {
+			return err
+		}
+		if now.Size() < t.at {
+			t.at, t.place, t.lines = 0, Place{}, observe.Splitter{}
+			t.missed = "the file was cut"
+		}
+		if err := t.read(to); err != nil {
+			return err
+		}
+		if there == nil || os.SameFile(there, t.info) {
+			return nil
+		}
+		// It was replaced. Whoever did so has written its last line, with a line break or without.
+		t.end(t.giveTo(to))
+		t.close()
+		if err := t.open(Place{}); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// end gives the last line, where the file ends without a line break. One that is not whole may be being written: whoever reads on reads it again.
+func (t *tail) end(each func(line []byte, behind Place)) {
+	t.lines.End(func(line []byte) {
+		if !json.Valid(line) {
+			each(line, t.place)
+			return
+		}
+		each(line, t.passed())
+	})
+}

@@ -1,0 +1,332 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+// Tone is how a line stands out.
+type Tone int
+
+// The tones of lines.
+const (
+	Plain  Tone = iota
+	Strong      // a heading
+	Live        // somebody is at work on it
+	Faint       // it is over
+	Alarm       // it went wrong
+)
+
+// Line is a line of a board.
+type Line struct {
+	Text string
+	Tone Tone
+}
+
+// Saying is something that was said or asked in a team.
+type Saying struct {
+	At   team.Time
+	Text string
+	Tone Tone
+}
+
+// Sayings are what the record brings of that.
+func Sayings(r *team.Record) []Saying {
+	var all []Saying
+	for _, e := range r.Events {
+		tone := Plain
+		switch e.(type) {
+		case *team.MessageSent:
+		case *team.ShutdownRequested, *team.ShutdownAnswered, *team.PlanSubmitted, *team.PlanAnswered:
+			tone = Faint
+		case *team.MemberFailed, *team.GapNoticed:
+			tone = Alarm
+		default:
+			continue
+		}
+		line := event(e, r)
+		if m, ok := e.(*team.MessageSent); ok {
+			line = fmt.Sprintf("%s → %s: %s", m.Message.From, m.Message.To, m.Message.Body)
+		}
+		all = append(all, Saying{r.At, Clean(line), tone})
+	}
+	return all
+}
+
+// Board shows a team on a screen of that size: who is in it, its tasks, and what was said last. What does not fit is left out, the oldest and the finished first.
+// The members come first: a task that one of them works on is named beside it.
+func Board(s *team.State, said []Saying, width, height int) []Line {
+	said = slices.Clone(said)
+	slices.SortStableFunc(said, func(a, b Saying) int { return cmp.Compare(a.At, b.At) }) // they come from several streams, one read after the other
+	members := roster(s, width)
+	tasks := tasksOf(s)
+	words := saidLines(said)
+	needs := 1 + len(members) + tasks.needs() + len(words)
+	room, blank := max(0, height-1), []Line(nil)
+	if needs+3 <= height || height >= 40 { // there is room for what is only nice to have
+		room, blank = max(0, room-3), []Line{{}}
+	}
+	// The members that run come first, but tasks and messages keep a few lines each. What these leave is for the members that have ended, and then for more messages.
+	running := len(members)
+	for running > 0 && members[running-1].Tone != Live && members[running-1].Tone != Plain {
+		running--
+	}
+	forTasks, forSaid := min(tasks.needs(), 4), min(len(words), 3)
+	forMembers := min(running, max(room-forTasks-forSaid, min(3, room)))
+	rest := room - forMembers
+	forSaid = min(len(words), max(forSaid, rest/3), max(0, rest-forTasks))
+	forTasks = min(tasks.needs(), rest-forSaid)
+	forMembers = min(len(members), room-forSaid-forTasks)
+	forSaid = min(len(words), room-forMembers-forTasks)
+
+	lines := append([]Line{headline(s)}, blank...)
+	lines = append(lines, fit(members, forMembers, "teammates")...)
+	lines = append(lines, blank...)
+	if shown := tasks.fit(forTasks, members[:min(len(members), forMembers)]); len(shown) > 0 {
+		lines = append(lines, shown...)
+		lines = append(lines, blank...)
+	}
+	if forSaid > 1 {
+		lines = append(lines, words[0])
+		lines = append(lines, words[len(words)-forSaid+1:]...)
+	}
+	for i := range lines {
+		lines[i].Text = Cut(lines[i].Text, width)
+	}
+	return lines[:min(len(lines), max(0, height))]
+}
+
+// saidLines are the messages with a heading; none without a message.
+func saidLines(said []Saying) []Line {
+	if len(said) == 0 {
+		return nil
+	}
+	lines := []Line{{"MESSAGES", Strong}}
+	for _, one := range said {
+		lines = append(lines, Line{Clock(one.At) + "  " + one.Text, one.Tone})
+	}
+	return lines
+}
+
+func headline(s *team.State) Line {
+	t := s.Team()
+	name := Clean(t.Name)
+	switch {
+	case t.Session && t.Observed == t.Name:
+		name = "a session of " + name
+	case t.Session:
+		name += " (a session of " + Clean(t.Observed) + ")"
+	case t.Observed != "" && t.Observed != t.Name:
+		name += " (" + Clean(t.Observed) + ")"
+	}
+	parts := []string{name}
+	if !t.Session { // one has no tasks
+		open, completed := s.Count(team.Pending)+s.Count(team.InProgress), s.Count(team.Completed)
+		parts = append(parts, fmt.Sprintf("%d of %d tasks done", completed, open+completed))
+	}
+	if n := t.Usage.Tokens(); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d tokens", n))
+	}
+	if t.Usage.CostMicroUSD > 0 {
+		parts = append(parts, fmt.Sprintf("$%.4f", float64(t.Usage.CostMicroUSD)/1e6))
+	}
+	switch {
+	case t.CleanedUp:
+		parts = append(parts, "the team is gone")
+	case t.Status != team.TeamActive && t.Status != team.TeamPending:
+		parts = append(parts, string(t.Status))
+	}
+	tone := Strong
+	if t.CleanedUp {
+		tone = Faint
+	}
+	return Line{strings.Join(parts, " · "), tone}
+}
+
+// longestName is how many characters of a member's name are shown.
+const longestName = 20
+
+// roster is a table with a heading: the lead, then those who run, then those who have ended. What they work on has two fifths of the width before what else is
+// known of them.
+func roster(s *team.State, width int) []Line {
+	works, members := WorksOn(s), s.Roster()
+	lead := s.Team().Lead
+	rank := func(m team.Member) int {
+		switch {
+		case m.Name == lead:
+			return 0
+		case m.Status.Running():
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(members, func(a, b team.Member) int { return rank(a) - rank(b) })
+	var t Table
+	t.Row("MEMBER", "STATUS", "ROLE", "MODEL", "TOKENS", "WORKS ON")
+	tones := []Tone{Strong}
+	for _, m := range members {
+		role, tone := m.Role, Plain
+		if m.Name == lead {
+			role = "lead"
+		}
+		switch {
+		case m.Status == team.Failed:
+			tone = Alarm
+		case !m.Status.Running():
+			tone = Faint
+		case m.Status == team.Active && m.Name != lead:
+			tone = Live
+		}
+		used := ""
+		if n := m.Usage.Tokens(); n > 0 {
+			used = fmt.Sprint(n)
+		}
+		t.Row(Cut(m.Name, longestName), string(m.Status), role, m.Model, used, works[m.Name])
+		tones = append(tones, tone)
+	}
+	t.Compact()
+	t.Narrow(width, width*2/5, "MODEL", "TOKENS", "ROLE")
+	return toned(&t, tones)
+}
+
+// WorksOn is what each member works on, by their names: the tasks that it has in progress; where there are none, what it says of itself.
+func WorksOn(s *team.State) map[string]string {
+	held := map[string][]string{}
+	for task := range s.Underway() {
+		held[task.Owner] = append(held[task.Owner], task.ID+" "+task.Subject)
+	}
+	works := map[string]string{}
+	for _, m := range s.Roster() {
+		works[m.Name] = cmp.Or(strings.Join(held[m.Name], ", "), m.Summary)
+	}
+	return works
+}
+
+// taskList are the tasks of a board: what is in progress, what is open, what is done, the newest of that first.
+type taskList [3][]team.Task
+
+var taskTones = [...]Tone{Live, Plain, Faint}
+
+func tasksOf(s *team.State) *taskList {
+	var all taskList
+	for task := range s.Tasks() {
+		switch task.Status {
+		case team.InProgress:
+			all[0] = append(all[0], task)
+		case team.Pending:
+			all[1] = append(all[1], task)
+		case team.Completed:
+			all[2] = append(all[2], task)
+		}
+	}
+	slices.Reverse(all[2])
+	return &all
+}
+
+// needs is how many lines all tasks and a heading take; none without a task.
+func (l *taskList) needs() int {
+	if n := len(l[0]) + len(l[1]) + len(l[2]); n > 0 {
+		return 1 + n
+	}
+	return 0
+}
+
+// table is a heading and the first tasks, in so many lines.
+func (l *taskList) table(room int) []Line {
+	var t Table
+	t.Row("TASK", "STATUS", "OWNER", "SUBJECT")
+	tones := []Tone{Strong}
+	for i, some := range l {
+		for _, task := range some[:min(len(some), max(0, room-len(tones)))] {
+			t.Row(task.ID, shortState(task), Cut(task.Owner, longestName), task.Subject)
+			tones = append(tones, taskTones[i])
+		}
+	}
+	t.Compact()
+	return toned(&t, tones)
+}
+
+// fit are as many lines of the tasks as there is room for. Where there are more, those that stand beside their members are left out first.
+func (l *taskList) fit(room int, members []Line) []Line {
+	switch needs := l.needs(); {
+	case needs == 0 || room <= 0:
+		return nil
+	case needs <= room || room < 3:
+		return l.table(room)
+	}
+	less := *l
+	less[0] = slices.DeleteFunc(slices.Clone(l[0]), func(task team.Task) bool {
+		return slices.ContainsFunc(members, func(m Line) bool { return strings.HasPrefix(m.Text, Clean(Cut(task.Owner, longestName))+" ") })
+	})
+	if less.needs() == 0 {
+		less = *l
+	}
+	table := less.table(room - 1)
+	var more []string
+	sum := 0
+	for i, what := range []string{"in progress", "open", "done"} {
+		n := len(l[i])
+		for _, line := range table {
+			if line.Tone == taskTones[i] {
+				n--
+			}
+		}
+		if sum += n; n > 0 {
+			more = append(more, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	return append(table, Line{fmt.Sprintf("… and %d more tasks: %s", sum, strings.Join(more, ", ")), Faint})
+}
+
+// mostBlockers is how many of the tasks are named that a task waits for.
+const mostBlockers = 3
+
+// shortState is a task's status, with the first of the tasks that it waits for.
+func shortState(t team.Task) string {
+	if blockers := t.Blocked(); !t.GivenUp() && len(blockers) > mostBlockers {
+		return fmt.Sprintf("blocked by %s +%d", strings.Join(blockers[:mostBlockers], ","), len(blockers)-mostBlockers)
+	}
+	return TaskState(t)
+}
+
+func toned(t *Table, tones []Tone) []Line {
+	var text strings.Builder
+	_ = t.Write(&text)
+	var lines []Line
+	for line := range strings.Lines(text.String()) {
+		lines = append(lines, Line{strings.TrimRight(line, " \n"), tones[len(lines)]})
+	}
+	return lines
+}
+
+// fit leaves out the end of a table that has no room, and says so.
+func fit(table []Line, room int, what string) []Line {
+	if len(table) <= room || room < 2 {
+		return table[:min(len(table), max(room, 0))]
+	}
+	return append(slices.Clone(table[:room-1]), Line{fmt.Sprintf("… and %d more %s", len(table)-room+1, what), Faint})
+}
+
+// Cut shortens a line to so many columns of a terminal.
+func Cut(s string, columns int) string {
+	if len(s) <= columns {
+		return s
+	}
+	used, keep := 0, 0
+	for i, r := range s {
+		used += sanitize.Columns(r)
+		if used > columns {
+			return s[:keep] + "…"
+		}
+		if used < columns {
+			keep = i + utf8.RuneLen(r)
+		}
+	}
+	return s
+}

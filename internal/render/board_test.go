@@ -1,0 +1,198 @@
+package render_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"cadre/internal/render"
+	"cadre/internal/render/sanitize"
+	"cadre/internal/team"
+)
+
+// watched is a team with so many members and tasks, of which every third is in progress and every third done.
+func watched(members, tasks int) *team.State {
+	s := &team.State{}
+	see := func(events ...team.Event) {
+		n := s.Seq() + 1
+		s.Apply(&team.Record{Seq: n, ID: fmt.Sprint("c", n), At: team.Time(1000 * n), Events: events})
+	}
+	see(&team.TeamCreated{Team: team.Team{ID: "t", Name: "here", Observed: "fx", Status: team.TeamPending}, Lead: team.Member{Name: "boss", Agent: team.External, Status: team.Active}})
+	for i := range members {
+		name := fmt.Sprint("m", i)
+		see(&team.MemberSpawned{Member: team.Member{Name: name, Agent: team.External, Status: team.Active, Role: "worker", Incarnation: 1}})
+		if i%2 == 1 {
+			see(&team.MemberStopped{Member: name, Reason: "it was\nenough"})
+		}
+	}
+	for i := range tasks {
+		id := fmt.Sprint(i + 1)
+		see(&team.TaskCreated{Task: team.Task{ID: id, Subject: "Subject 漢字 " + id, Status: team.Pending}})
+		if i%3 > 0 {
+			see(&team.TaskClaimed{Task: id, Member: "m0", Fence: 1})
+		}
+		if i%3 == 2 {
+			see(&team.TaskCompleted{Task: id, By: "m0"})
+		}
+	}
+	return s
+}
+
+func text(lines []render.Line) string {
+	var b strings.Builder
+	for _, line := range lines {
+		fmt.Fprintf(&b, "%d %s\n", line.Tone, line.Text)
+	}
+	return b.String()
+}
+
+func TestBoard(t *testing.T) {
+	said := render.Sayings(&team.Record{At: 1999, Events: []team.Event{
+		&team.MessageSent{Message: team.Message{From: "m0", To: "boss", Body: "two\nlines"}},
+		&team.TaskUpdated{Task: "1"},
+		&team.GapNoticed{Source: "stdin", Reason: "a line was cut off"},
+	}})
+	said = append(said, render.Saying{At: 1000, Text: "read later, and said before"})
+	got := text(render.Board(watched(2, 3), said, 80, 30))
+	want := `1 here (fx) · 1 of 3 tasks done
+0 
+1 MEMBER  STATUS   ROLE    WORKS ON
+0 boss    active   lead
+2 m0      active   worker  2 Subject 漢字 2
+3 m1      stopped  worker  it was↵enough
+0 
+1 TASK  STATUS       OWNER  SUBJECT
+2 2     in_progress  m0     Subject 漢字 2
+0 1     pending             Subject 漢字 1
+3 3     completed    m0     Subject 漢字 3
+0 
+1 MESSAGES
+0 CLOCK  read later, and said before
+0 CLOCK  m0 → boss: two↵lines
+4 CLOCK  something of stdin was missed: a line was cut off
+`
+	if want = strings.ReplaceAll(want, "CLOCK", render.Clock(1000)); got != want {
+		t.Errorf("the board is\n%s\nnot\n%s", got, want)
+	}
+}
+
+// A session that is watched is called one, and its tasks are not counted.
+func TestBoardOfASession(t *testing.T) {
+	for name, want := range map[string]string{"codex": "a session of codex · 7 tokens", "lone": "lone (a session of codex) · 7 tokens"} {
+		s := &team.State{}
+		s.Apply(&team.Record{Seq: 1, ID: "c", At: 1, Events: []team.Event{
+			&team.TeamCreated{Team: team.Team{ID: "t", Name: name, Observed: "codex", Session: true, Status: team.TeamPending}, Lead: team.Member{Name: "boss", Agent: team.External, Status: team.Active}},
+			&team.MemberSpawned{Member: team.Member{Name: "codex", Agent: team.External, Status: team.Active, Incarnation: 1}},
+			&team.UsageReported{Member: "codex", Usage: team.Usage{InputTokens: 7}},
+		}})
+		if got := render.Board(s, nil, 80, 30)[0].Text; got != want {
+			t.Errorf("its headline is %q, not %q", got, want)
+		}
+	}
+}
+
+// Who has several tasks in progress works on all of them; who has none, on what it says itself.
+func TestWorksOn(t *testing.T) {
+	works := render.WorksOn(watched(2, 6))
+	if works["m0"] != "2 Subject 漢字 2, 5 Subject 漢字 5" || works["m1"] != "it was\nenough" {
+		t.Errorf("they work on %q", works)
+	}
+}
+
+// A board fits the screen, whatever its size, and what is at work comes before what is over.
+func TestBoardFits(t *testing.T) {
+	s := watched(40, 300)
+	var said []render.Saying
+	for i := range 100 {
+		said = append(said, render.Saying{At: 1, Text: fmt.Sprint("message ", i)})
+	}
+	for _, size := range [][2]int{{80, 24}, {200, 60}, {40, 10}, {20, 5}, {10, 1}, {1, 0}} {
+		lines := render.Board(s, said, size[0], size[1])
+		if len(lines) > size[1] {
+			t.Errorf("%v: %d lines", size, len(lines))
+		}
+		for _, line := range lines {
+			columns := 0
+			for _, r := range line.Text {
+				columns += sanitize.Columns(r)
+			}
+			if columns > size[0] || !utf8.ValidString(line.Text) {
+				t.Errorf("%v: %d columns: %q", size, columns, line.Text)
+			}
+		}
+		if all := text(lines); size[1] >= 24 && (!strings.Contains(all, "message 99") || !strings.Contains(all, " in progress") || !strings.Contains(all, "more tasks") || !strings.Contains(all, "more teammates")) {
+			t.Errorf("%v: it shows\n%s", size, all)
+		}
+	}
+}
+
+// On a screen of 80 columns and 24 lines, a team of 12 with 45 tasks is all there: each member with what it works on, what is open with the tasks that it waits for, and
+// the last messages.
+func TestBoardOfALargeTeam(t *testing.T) {
+	s := &team.State{}
+	see := func(events ...team.Event) {
+		n := s.Seq() + 1
+		s.Apply(&team.Record{Seq: n, ID: fmt.Sprint("c", n), At: team.Time(1000 * n), Events: events})
+	}
+	see(&team.TeamCreated{Team: team.Team{ID: "t", Name: "fx", Observed: "fx", Status: team.TeamPending}, Lead: team.Member{Name: "team-lead", Agent: team.External, Status: team.Active}})
+	var names []string
+	for i := range 12 {
+		names = append(names, fmt.Sprintf("m%d-specialist-for-one-part", i)[:max(5, 26-2*i)])
+		see(&team.MemberSpawned{Member: team.Member{Name: names[i], Agent: team.External, Status: team.Active, Role: "general-purpose", Model: "claude-opus-4-6-20260115", Incarnation: 1}},
+			&team.UsageReported{Member: names[i], Usage: team.Usage{InputTokens: 1_234_567}})
+	}
+	for i := 1; i <= 45; i++ {
+		id := fmt.Sprint(i)
+		see(&team.TaskCreated{Task: team.Task{ID: id, Subject: "Implement part " + id + " of the checkout, with its tests and its pages", Status: team.Pending}})
+		switch {
+		case i <= 12:
+			see(&team.TaskClaimed{Task: id, Member: names[i-1], Fence: 1})
+		case i <= 15:
+			see(&team.TaskClaimed{Task: id, Member: names[0], Fence: 1}, &team.TaskCompleted{Task: id, By: names[0]})
+		default:
+			see(&team.TaskUpdated{Task: id, AddBlockedBy: []string{"1", "2", "3", "4", "5"}[:1+i%5]})
+		}
+	}
+	var said []render.Saying
+	for i := range 20 {
+		said = append(said, render.Saying{At: team.Time(i), Text: fmt.Sprintf("team-lead → %s: message %d", names[i%12], i)})
+	}
+	for _, size := range [][2]int{{80, 24}, {160, 50}} {
+		lines := render.Board(s, said, size[0], size[1])
+		all := text(lines)
+		for i, name := range names {
+			at := strings.Index(all, "2 "+render.Cut(name, 20)+" ")
+			if at < 0 {
+				t.Fatalf("%v: %s is not there:\n%s", size, name, all)
+			}
+			row, _, _ := strings.Cut(all[at:], "\n")
+			_, works, ok := strings.Cut(row, fmt.Sprintf("  %d Implement part ", i+1))
+			if !ok || len(works) < 14 {
+				t.Errorf("%v: what %s works on has no room: %q", size, name, row)
+			}
+		}
+		for _, want := range []string{"blocked by 1,2 ", "more tasks: ", "message 19", "3 done", "claude-opus"} {
+			if strings.Contains(all, want) == (want == "claude-opus" && size[0] == 80) {
+				t.Errorf("%v: of %q it shows\n%s", size, want, all)
+			}
+		}
+		if len(lines) > size[1] {
+			t.Errorf("%v: %d lines", size, len(lines))
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		columns int
+		want    string
+	}{
+		{"short", 10, "short"}, {"exactly", 7, "exactly"}, {"too long", 7, "too lo…"}, {"漢字漢字", 8, "漢字漢字"}, {"漢字漢字", 7, "漢字漢…"}, {"漢字", 2, "…"}, {"xyz", 0, "…"}, {"éé", 2, "éé"},
+	} {
+		if got := render.Cut(c.text, c.columns); got != c.want && c.columns > 0 {
+			t.Errorf("%q in %d columns is %q, not %q", c.text, c.columns, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package sanitize_test
+
+import (
+	"strings"
+	"testing"
+
+	"cadre/internal/render/sanitize"
+)
+
+func TestStrip(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"plain", "plain\n\ttext", "plain\n\ttext"},
+		{"colors", "\x1b[1;31merror\x1b[0m: no\x1b[K", "error: no"},
+		{"title, link", "\x1b]0;title\x07a \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "a link"},
+		{"C1", "\u009b31mred\u009d0;x\u009c!", "red!"},
+		{"device control", "\x1bP1$r0m\x1b\\done\x1b_G;\x1b\\", "done"},
+		{"character set, keypad, reset", "\x1b(B\x1b=\x1bcx\x1bM", "x"},
+		{"private modes", "\x1b[?25l\x1b[?1049hx\x1b[>c\x1b[ q", "x"},
+		{"a title that does not end hides nothing", "\x1b]0;rm -rf\nnext", "␛]0;rm -rf\nnext"},
+		{"at the end", "x\x1b", "x␛"},
+		{"half a sequence", "x\x1b[31", "x␛[31"},
+		{"damaged", "\x1b[3\nm\x1b\x1b[0mx\x1b[é", "␛[3\nm␛x␛[é"},
+		{"other controls", "50%\r100%\r\nbell\a", "50%␍100%\nbell␇"},
+		{"bytes", "\xff\x1b[0m\x9b1m", "\uFFFD\uFFFD1m"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := sanitize.Strip(c.text); got != c.want {
+				t.Errorf("%q became %q, not %q", c.text, got, c.want)
+			}
+		})
+	}
+}
+
+func FuzzStrip(f *testing.F) {
+	for _, s := range append(hostile, "\x1b]0;x\x07\x1b[31m\x1bP\x1b\\\u009b1m\x1b(B\x1b") {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := sanitize.Strip(s)
+		harmless(t, []byte(got))
+		if again := sanitize.Strip(got); again != got {
+			t.Errorf("%q became %q, and that %q", s, got, again)
+		}
+		if !strings.ContainsAny(s, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f") && got != sanitize.Lines(s) {
+			t.Errorf("%q became %q", s, got)
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+
+	"cadre/internal/journal"
+)
+
+func (rep *Replica) current() journal.Journal {
+	rep.mu.RLock()
+	defer rep.mu.RUnlock()
+	return rep.journal
+}
+
+// replaced reports whether an error comes from the end of a journal that another one has taken the place of: nothing was done there, and it can be done here.
+func (rep *Replica) replaced(j journal.Journal, err error) bool {
+	return errors.Is(err, os.ErrClosed) && !errors.Is(err, journal.ErrUncertain) && rep.current() != j
+}
+
+// append is that of the journal, on the present state. One that takes no record any more has written nothing, and another one takes its place.
+func (rep *Replica) append(ctx context.Context, decide func() ([]byte, error)) (seq int64, err error) {
+	const most = 3 // journals, of a disk that fails again and again
+	for range most {
+		j := rep.current()
+		seq, err = j.Append(ctx, rep.Seq(), rep.see, decide)
+		switch {
+		case Broken(err) && rep.opts.Reopen != nil:
+			if again := rep.reopen(ctx, j); again != nil {
+				return 0, fmt.Errorf("%w; and it cannot be opened again: %w", err, again)
+			}
+		case rep.replaced(j, err):
+		default:
+			return seq, err
+		}
+	}
+	return seq, err
+}
+
+// wait is that of the journal.
+func (rep *Replica) wait(ctx context.Context, after int64) error {
+	for {
+		j := rep.current()
+		if err := j.Wait(ctx, after); !rep.replaced(j, err) {
+			return err
+		}
+	}
+}
+
+// records are those of the journal after seq after.
+func (rep *Replica) records(ctx context.Context, after int64) iter.Seq2[journal.Record, error] {
+	return func(yield func(journal.Record, error) bool) {
+		for again := true; again; {
+			again = false
+			j := rep.current()
+			for r, err := range j.Read(ctx, after) {
+				if again = rep.replaced(j, err); again {
+					break
+				}
+				if !yield(r, err) || err != nil {
+					return
+				}
+				after = r.Seq
+			}
+		}
+	}
+}
+
+// reopen puts another journal into the place of one that takes no record any more. The state is read anew from that: what was seen is to be there, too.
+func (rep *Replica) reopen(ctx context.Context, broken journal.Journal) error {
+	rep.reopening.Lock()
+	defer rep.reopening.Unlock()
+	if rep.current() != broken { // somebody was faster
+		return nil
+	}
+	j, err := rep.opts.Reopen(ctx)
+	if err != nil {
+		return err
+	}
+	state, _, err := rep.load(ctx, j)
+	if err != nil {
+		return errors.Join(err, j.Close())
+	}
+	is, was := state.Team(), rep.Team()
+	rep.mu.Lock()
+	switch {
+	case is.ID != was.ID || is.Restored != was.Restored:
+		err = fmt.Errorf("%w: another one has its name", journal.ErrGone)
+	case state.Seq() < rep.state.Seq():
+		err = fmt.Errorf("records up to %d were there, and it ends with %d", rep.state.Seq(), state.Seq())
+	default:
+		rep.state, rep.journal = state, j
+	}
+	rep.mu.Unlock()
+	if err != nil {
+		return errors.Join(err, j.Close())
+	}
+	rep.log("the journal was opened again, because a record could not be made durable")
+	if err := broken.Close(); err != nil {
+		rep.log(err.Error())
+	}
+	return nil
+}

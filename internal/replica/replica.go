@@ -1,0 +1,361 @@
+// Package replica is one actor's handle on a team: what it is now, a way to change it, and a way to hear of changes. Every
+// front end, and every host, works through one.
+//
+// # Authority
+//
+// A replica keeps a copy of the state up to date from the journal, and puts commands through Decide under the journal's
+// conflict rule. Around the commands that have hooks it runs them: a command that a hook rejects is not sent, and the rejection is
+// recorded instead.
+//
+// # Guarantees
+//
+//   - Do returns without an error only when the command is durable, or had been before.
+//   - A command that is tried again with the same id after any failure happens once.
+//   - View shows a state that some prefix of the history gives; Refresh brings it to the present end.
+//   - After a sync that failed, a replica that was told how opens its journal again, and records from the next command on.
+//   - A replica may be used from any goroutine; other processes may have replicas on the same team.
+package replica
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"cadre/internal/hook"
+	"cadre/internal/journal"
+	"cadre/internal/team"
+)
+
+// Options of a replica. All may be zero.
+type Options struct {
+	// Reopen opens the journal again after a sync that failed, when it takes no record any more; nil for whoever ends then, as a host does. The replica closes both.
+	Reopen func(ctx context.Context) (journal.Journal, error)
+	// Hooks finds and runs the hooks of the team; nil for none.
+	Hooks Hooks
+	// Project is called to bring the projections up to date with the state, which must not be kept. It is called by Close
+	// and Project.
+	Project func(ctx context.Context, j journal.Journal, s *team.State) error
+	// Log is told what is worth knowing and no error.
+	Log func(string)
+
+	// Now and NewID are where the time and the ids of commands come from that were given none; nil for [Now] and [NewID].
+	Now   func() team.Time
+	NewID func() string
+	// Decide is who decides; nil for [team.Decide]. The simulation breaks it on purpose, to prove that it would find that.
+	Decide func(*team.State, team.Command) (team.Decision, error)
+}
+
+// Journal is what a replica works on.
+type Journal = journal.Journal
+
+// Hooks runs the hooks for one event in the team's directory.
+type Hooks func(ctx context.Context, t team.Team, e hook.Event) (hook.Verdict, error)
+
+// Replica is one actor's handle on a team.
+type Replica struct {
+	opts Options
+
+	mu      sync.RWMutex // guards state and journal
+	state   *team.State
+	journal journal.Journal
+
+	reopening sync.Mutex // held while another journal takes the place of a broken one
+
+	saving       sync.Mutex // held while a snapshot is made
+	snapshotSize int
+}
+
+// Receipt is what became of a command.
+type Receipt struct {
+	Record   *team.Record // nil when nothing had to change
+	Repeated bool         // the record is an earlier one, of the same command
+}
+
+// Open loads the team from its journal, which the replica closes with itself, also when Open fails.
+func Open(ctx context.Context, j journal.Journal, opts Options) (*Replica, error) {
+	if opts.Now == nil {
+		opts.Now = Now
+	}
+	if opts.NewID == nil {
+		opts.NewID = NewID
+	}
+	if opts.Decide == nil {
+		opts.Decide = team.Decide
+	}
+	rep := &Replica{journal: j, opts: opts}
+	var err error
+	if rep.state, rep.snapshotSize, err = rep.load(ctx, j); err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return rep, nil
+}
+
+// load returns the state at the end of the journal, and the size of the snapshot that it was read from.
+func (rep *Replica) load(ctx context.Context, j journal.Journal) (state *team.State, size int, err error) {
+	snapshot, err := j.Snapshot(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	state, err = team.DecodeSnapshot(snapshot.Seq, snapshot.Data)
+	if err != nil && !errors.Is(err, team.ErrNewer) {
+		// The history has everything that the snapshot has.
+		rep.log(fmt.Sprintf("the snapshot is passed over: %v", err))
+		state, err = team.DecodeSnapshot(0, "")
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	for r, err := range j.Read(ctx, state.Seq()) {
+		if err != nil {
+			return nil, 0, err
+		}
+		record, err := team.DecodeRecord(r.Seq, string(r.Data))
+		if err != nil {
+			return nil, 0, err
+		}
+		state.Apply(record)
+	}
+	return state, len(snapshot.Data), nil
+}
+
+// Broken reports whether the error of a command says that this replica can record nothing any more and has to be opened anew.
+func Broken(err error) bool { return errors.Is(err, journal.ErrReopen) }
+
+func (rep *Replica) log(what string) {
+	if rep.opts.Log != nil {
+		rep.opts.Log(what)
+	}
+}
+
+// Now is the present time in the team's terms.
+func Now() team.Time { return team.Time(time.Now().UnixMilli()) }
+
+// NewID returns a new id for a command or a team: 26 letters and digits that nobody guesses.
+func NewID() string { return rand.Text() }
+
+// View calls see with the state, which does not change meanwhile and must not be kept.
+func (rep *Replica) View(see func(*team.State)) {
+	rep.mu.RLock()
+	defer rep.mu.RUnlock()
+	see(rep.state)
+}
+
+// Seq is that of the last record the replica has seen.
+func (rep *Replica) Seq() int64 {
+	rep.mu.RLock()
+	defer rep.mu.RUnlock()
+	return rep.state.Seq()
+}
+
+// Team returns what holds for the team as a whole.
+func (rep *Replica) Team() (t team.Team) {
+	rep.View(func(s *team.State) { t = s.Team() })
+	return t
+}
+
+// Refresh brings the state up to the end of the journal.
+func (rep *Replica) Refresh(ctx context.Context) error {
+	for r, err := range rep.records(ctx, rep.Seq()) {
+		if err != nil {
+			return err
+		}
+		if err := rep.see(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// see applies a record that the journal has, unless the state has it already.
+func (rep *Replica) see(r journal.Record) error {
+	rep.mu.Lock()
+	defer rep.mu.Unlock()
+	if r.Seq <= rep.state.Seq() {
+		return nil
+	}
+	record, err := team.DecodeRecord(r.Seq, string(r.Data))
+	if err != nil {
+		return err
+	}
+	rep.state.Apply(record)
+	return nil
+}
+
+// Sync returns when everything that the replica shows is durable. Who acts on what it shows outside the journal, and could not do so twice, waits for that first.
+func (rep *Replica) Sync(ctx context.Context) error {
+	_, err := rep.append(ctx, func() ([]byte, error) { return nil, nil })
+	return err
+}
+
+// Wait returns soon after there is a record after seq, with the state up to date.
+func (rep *Replica) Wait(ctx context.Context, after int64) error {
+	for rep.Seq() <= after {
+		if err := rep.wait(ctx, after); err != nil {
+			return err
+		}
+		if err := rep.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Read yields the records after seq after that are there.
+func (rep *Replica) Read(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
+	return decoded(rep.records(ctx, after))
+}
+
+// Watch yields the records after seq after as they come, until ctx ends.
+func (rep *Replica) Watch(ctx context.Context, after int64) iter.Seq2[*team.Record, error] {
+	return decoded(func(yield func(journal.Record, error) bool) {
+		for {
+			for r, err := range rep.records(ctx, after) {
+				if !yield(r, err) || err != nil {
+					return
+				}
+				after = r.Seq
+			}
+			if err := rep.wait(ctx, after); err != nil {
+				yield(journal.Record{}, err)
+				return
+			}
+		}
+	})
+}
+
+func decoded(records iter.Seq2[journal.Record, error]) iter.Seq2[*team.Record, error] {
+	return func(yield func(*team.Record, error) bool) {
+		for r, err := range records {
+			var record *team.Record
+			if err == nil {
+				record, err = team.DecodeRecord(r.Seq, string(r.Data))
+			}
+			if !yield(record, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Do sends a command. An empty id is given a new one, and a zero time the present. The error is a [*team.Error] where the team, or a hook, refuses.
+func (rep *Replica) Do(ctx context.Context, c team.Command) (Receipt, error) {
+	if c.ID == "" {
+		c.ID = rep.opts.NewID()
+	}
+	if c.At == 0 {
+		c.At = rep.opts.Now()
+	}
+	if err := rep.settle(ctx); err != nil {
+		return Receipt{}, err
+	}
+	if rep.opts.Hooks != nil {
+		if err := rep.gate(ctx, c); err != nil {
+			return Receipt{}, err
+		}
+	}
+	return rep.send(ctx, c)
+}
+
+// settle ends what is overdue before anything else happens: a team may have no host that would.
+func (rep *Replica) settle(ctx context.Context) error {
+	var due []team.Body
+	now := rep.opts.Now()
+	rep.View(func(s *team.State) { due = s.Overdue(now) })
+	for _, body := range due {
+		if _, err := rep.send(ctx, team.Command{ID: rep.opts.NewID(), Actor: team.User, At: now, Body: body}); err != nil && team.CodeOf(err) == "" {
+			return err
+		}
+	}
+	return nil
+}
+
+func (rep *Replica) send(ctx context.Context, c team.Command) (Receipt, error) {
+	// What can be read before the lock is held is not read under it, where all other writers wait.
+	if err := rep.Refresh(ctx); err != nil {
+		return Receipt{}, err
+	}
+	var decision team.Decision
+	seq, err := rep.append(ctx, func() ([]byte, error) {
+		rep.mu.RLock()
+		defer rep.mu.RUnlock()
+		var err error
+		if decision, err = rep.opts.Decide(rep.state, c); err != nil || decision.Record == nil {
+			return nil, err
+		}
+		return team.AppendRecord(nil, decision.Record), nil
+	})
+	if err != nil {
+		return Receipt{}, err
+	}
+	if decision.Repeats != 0 {
+		return rep.repeated(ctx, decision.Repeats)
+	}
+	if decision.Record != nil {
+		rep.mu.Lock()
+		if rep.state.Seq() < seq {
+			rep.state.Apply(decision.Record)
+		}
+		rep.mu.Unlock()
+		rep.snapshot(ctx)
+	}
+	return Receipt{Record: decision.Record}, nil
+}
+
+func (rep *Replica) repeated(ctx context.Context, seq int64) (Receipt, error) {
+	for r, err := range rep.Read(ctx, seq-1) {
+		return Receipt{Record: r, Repeated: true}, err
+	}
+	return Receipt{}, fmt.Errorf("record %d of the team is gone", seq)
+}
+
+// snapshot saves the state where that is due. It fails no command: the history has everything.
+func (rep *Replica) snapshot(ctx context.Context) {
+	if !rep.saving.TryLock() {
+		return
+	}
+	defer rep.saving.Unlock()
+	j := rep.current()
+	if !j.SnapshotDue(rep.snapshotSize) {
+		return
+	}
+	err := j.SaveSnapshot(ctx, func() (int64, []byte) {
+		if !j.SnapshotDue(rep.snapshotSize) { // another process has just saved one
+			return 0, nil
+		}
+		rep.mu.RLock()
+		defer rep.mu.RUnlock()
+		data := team.AppendSnapshot(make([]byte, 0, rep.snapshotSize+rep.snapshotSize/8), rep.state)
+		rep.snapshotSize = len(data)
+		return rep.state.Seq(), data
+	})
+	if err != nil {
+		rep.log(fmt.Sprintf("the snapshot was not saved: %v", err))
+	}
+}
+
+// Project brings the projections up to date with the state.
+func (rep *Replica) Project(ctx context.Context) {
+	if rep.opts.Project == nil {
+		return
+	}
+	rep.mu.RLock()
+	defer rep.mu.RUnlock()
+	if err := rep.opts.Project(ctx, rep.journal, rep.state); err != nil {
+		rep.log(err.Error())
+	}
+}
+
+// Close brings the projections up to date and closes the journal.
+func (rep *Replica) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	rep.Project(ctx)
+	return rep.current().Close()
+}
+
+// closeTimeout bounds the wait for another process that is projecting just now.
+const closeTimeout = 10 * time.Second

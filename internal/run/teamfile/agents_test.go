@@ -1,0 +1,69 @@
+package teamfile_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"cadre/internal/run/teamfile"
+)
+
+// models are the agents of a program that runs some.
+var models = []teamfile.Agent{{Name: "shell", CommandsOnly: true}, {Name: "external"}, {Name: "claude"}, {Name: "codex"}, {Name: "acp:", Boundless: true}}
+
+func TestAgents(t *testing.T) {
+	f, err := teamfile.Parse([]byte(`
+name: mixed
+goal: port the parser
+lead: {name: boss, agent: claude, model: opus, args: [--verbose], env: {A: b, C: 1}}
+delegate: true
+handover: 70
+permissions: {mode: acceptEdits, allow: [Edit, "Bash(go test:*)"], policy: lead, timeout: 2m}
+defaults: {agent: codex, model: small}
+members:
+  - {name: ann, planApproval: true, isolation: worktree}
+  - {name: bob, agent: "acp:my-agent --acp", command: /bin/agent, model: large}
+`), "mixed.yaml", models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Lead != "boss" || !reflect.DeepEqual(f.Leader, teamfile.Member{Name: "boss", Agent: "claude", Model: "opus", Args: []string{"--verbose"}, Env: []string{"A=b", "C=1"}}) {
+		t.Errorf("the lead is %+v", f.Leader)
+	}
+	if want := []teamfile.Member{
+		{Name: "ann", Agent: "codex", Model: "small", PlanApproval: true, Isolation: "worktree"},
+		{Name: "bob", Agent: "acp:my-agent --acp", Model: "large", Command: "/bin/agent"},
+	}; !reflect.DeepEqual(f.Members, want) {
+		t.Errorf("the members are %+v", f.Members)
+	}
+	if want := (teamfile.Permissions{Mode: "acceptEdits", Allow: []string{"Edit", "Bash(go test:*)"}, Policy: "lead", Timeout: 2 * time.Minute}); !reflect.DeepEqual(f.Permissions, want) {
+		t.Errorf("permissions are %+v", f.Permissions)
+	}
+	if !f.Delegate || f.Handover != 70 || len(f.Tasks) != 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A lead that is an agent may be given tasks, and spawns who else is needed.
+func TestALeadWithTasks(t *testing.T) {
+	f, err := teamfile.Parse([]byte("name: a\nlead: {agent: claude}\ntasks: [{id: think, owner: lead}, {id: work, role: tester}]"), "a.yaml", models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Lead != "lead" || len(f.Members) != 0 || len(f.Tasks) != 2 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// What nobody can hold to a rule is not promised.
+func TestAnAgentThatNothingHolds(t *testing.T) {
+	for text, want := range map[string]string{
+		"name: a\nmembers: [{name: bob, agent: 'acp:x', planApproval: true}]\ntasks: [{id: one}]": "2:53: nothing keeps acp:x from writing before its plan is approved",
+		"name: a\ngoal: g\nlead: {agent: 'acp:x'}\ndelegate: true":                                "4:11: nothing keeps acp:x from doing the work itself in delegate mode",
+	} {
+		if _, err := teamfile.Parse([]byte(text), "a.yaml", models); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\nis refused with %v, not with %q", text, err, want)
+		}
+	}
+}

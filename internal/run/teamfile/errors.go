@@ -1,0 +1,192 @@
+package teamfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+
+	"cadre/internal/sys/lazyregexp"
+)
+
+// Error is one thing wrong with a team file.
+type Error struct {
+	File         string
+	Line, Column int    // from 1; columns count characters
+	Message      string // what is wrong, and what to do
+	Source       string // the line of the file, without its end
+}
+
+// Error gives file:line:column: message.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+}
+
+// shownWidth is how much of a source line an excerpt shows: enough to recognise it, short enough for a terminal.
+const shownWidth = 100
+
+// Excerpt shows the source line with a caret under the column, in two lines; it is empty for a line that has nothing to show.
+// Whatever the file holds, an excerpt holds no control characters: it is made to be printed on a terminal.
+func (e *Error) Excerpt() string {
+	line, column := []rune(e.Source), e.Column-1
+	if strings.TrimSpace(e.Source) == "" {
+		return ""
+	}
+	ellipsis := ""
+	if start := column - shownWidth/2; len(line) > shownWidth && start > 0 {
+		start = min(start, len(line)-shownWidth/2)
+		line, column, ellipsis = line[start:], column-start+1, "…"
+	}
+	if len(line) > shownWidth {
+		line = append(slices.Clone(line[:shownWidth]), '…')
+	}
+	for i, r := range line {
+		if !unicode.IsPrint(r) {
+			line[i] = ' '
+		}
+	}
+	gutter := fmt.Sprintf("%5d", e.Line)
+	return fmt.Sprintf("%s | %s%s\n%s | %s^", gutter, ellipsis, string(line),
+		strings.Repeat(" ", len(gutter)), strings.Repeat(" ", min(column, len(line)+1)))
+}
+
+// Errors is everything wrong with a team file, in the order of the file. It is never empty.
+type Errors []*Error
+
+// shownErrors bounds the text of Errors: past it, a person mends what they see and runs again.
+const shownErrors = 50
+
+// Error joins all errors, each with its excerpt.
+func (es Errors) Error() string {
+	var b strings.Builder
+	for i, e := range es {
+		if i == shownErrors {
+			fmt.Fprintf(&b, "\n%s: and %d more", e.File, len(es)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(e.Error())
+		if excerpt := e.Excerpt(); excerpt != "" {
+			b.WriteByte('\n')
+			b.WriteString(excerpt)
+		}
+	}
+	return b.String()
+}
+
+// Unwrap lets errors.As and errors.Is look at each error.
+func (es Errors) Unwrap() []error {
+	out := make([]error, len(es))
+	for i, e := range es {
+		out[i] = e
+	}
+	return out
+}
+
+// source is the text of a file and what was found wrong in it.
+type source struct {
+	name  string
+	data  []byte
+	lines []string // of data; split when first needed
+	errs  Errors
+
+	compared int // words, by didYouMean
+}
+
+// failAt records an error at a place in the file.
+func (s *source) failAt(line, column int, format string, args ...any) {
+	line, column = max(line, 1), max(column, 1)
+	text := ""
+	if lines := s.split(); line <= len(lines) {
+		text = lines[line-1]
+	}
+	s.errs = append(s.errs, &Error{File: s.name, Line: line, Column: column, Message: fmt.Sprintf(format, args...), Source: text})
+}
+
+// breaks are the ends of lines as the YAML library counts them; an excerpt has to count alike.
+var breaks = lazyregexp.New("\r\n|[\n\r\u0085\u2028\u2029]")
+
+func (s *source) split() []string {
+	if s.lines == nil {
+		s.lines = breaks().Split(string(s.data), -1)
+	}
+	return s.lines
+}
+
+// fail records an error at a node.
+func (s *source) fail(at *yaml.Node, format string, args ...any) {
+	s.failAt(at.Line, at.Column, format, args...)
+}
+
+// problems returns the errors sorted by place.
+func (s *source) problems() Errors {
+	slices.SortStableFunc(s.errs, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return s.errs
+}
+
+// didYouMean proposes the known word nearest to the given one, as a clause to append to a message; with none near, it lists
+// the known words. It says nothing once it has compared too much: among 10,000 ids, for 10,000 slips, looking would take minutes.
+func (s *source) didYouMean(word string, known []string) string {
+	const enough = 100_000
+	if s.compared += len(known); s.compared > enough {
+		return ""
+	}
+	best, nearest := "", (utf8.RuneCountInString(word)+1)/3+1
+	for _, k := range known {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < nearest {
+			best, nearest = k, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	return "; known: " + list(known)
+}
+
+// distance counts the bytes to insert, delete, replace or swap with a neighbour to turn a into b.
+func distance(a, b string) int {
+	const far = 64 // no word that could be meant is longer
+	if len(a) > far || len(b) > far {
+		return far
+	}
+	var d [far + 1][far + 1]int
+	for i := range len(a) + 1 {
+		d[i][0] = i
+	}
+	for j := range len(b) + 1 {
+		d[0][j] = j
+	}
+	for i := range len(a) {
+		for j := range len(b) {
+			replace := d[i][j]
+			if a[i] != b[j] {
+				replace++
+			}
+			d[i+1][j+1] = min(d[i][j+1]+1, d[i+1][j]+1, replace)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				d[i+1][j+1] = min(d[i+1][j+1], d[i-1][j-1]+1)
+			}
+		}
+	}
+	return d[len(a)][len(b)]
+}
+
+// list writes words as a person would, and stops before it becomes a wall.
+func list(words []string) string {
+	const shown = 12
+	if len(words) == 0 {
+		return "none"
+	}
+	if len(words) > shown {
+		return strings.Join(words[:shown], ", ") + fmt.Sprintf(" and %d more", len(words)-shown)
+	}
+	return strings.Join(words, ", ")
+}

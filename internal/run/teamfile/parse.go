@@ -1,0 +1,455 @@
+package teamfile
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"cadre/internal/sys/lazyregexp"
+)
+
+var (
+	nameForm = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	idForm   = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+)
+
+// parser turns the nodes of one file into a File. It goes on after an error, so that one run finds them all; what it makes
+// of a broken part is never seen, as a file with errors is not returned.
+type parser struct {
+	*source
+	agents []Agent
+	led    bool // by an agent, which can plan tasks and spawn members that the file does not have
+	leader Member
+
+	members []memberNode
+	tasks   []taskNode
+}
+
+// memberNode is a member as written: one entry of the file, however large its count.
+type memberNode struct {
+	*mapping
+	name    string
+	members []Member // what it is spelled out to
+}
+
+// taskNode is a task and where its parts stand in the file.
+type taskNode struct {
+	*mapping
+	Task
+	blockers []*yaml.Node // of BlockedBy
+}
+
+func (p *parser) file(root *yaml.Node) *File {
+	m := p.mapping(root, "a team file", "name", "goal", "lead", "defaults", "members", "tasks", "hooks", "checks", "clean", "withCheckChanges", "consolidate", "budget", "report", "permissions", "handover", "maxTeammates", "delegate", "liveness", "facts")
+	f := &File{Name: m.text("name"), Goal: m.text("goal"), Delegate: m.yes("delegate"), Handover: int(m.integer("handover", 0, 1, 100)), MaxTeammates: int(m.integer("maxTeammates", 0, 1, MaxMembers))}
+	p.form(m, "name", "the team", f.Name, nameForm())
+	p.readLead(m, f)
+	if f.Delegate && p.boundless(f.Leader.Agent) {
+		p.fail(m.at("delegate"), "nothing keeps %s from doing the work itself in delegate mode; leave delegate out, or let another agent lead", shorten(f.Leader.Agent))
+	}
+	f.Permissions = p.permissions(m)
+	member, task := p.defaults(m)
+	p.readMembers(m, member)
+	p.readTasks(m, task)
+	f.Hooks = p.hooks(m)
+	f.Checks, f.Consolidate = p.checks(m), m.yes("consolidate")
+	f.Clean, f.CheckChanges = m.yes("clean"), m.yes("withCheckChanges")
+	f.Budget = p.budget(m)
+	f.Report = p.report(m)
+	f.Liveness = p.liveness(m)
+	f.Facts = p.facts(m)
+
+	p.checkNames(f.Lead)
+	if p.led && f.Goal == "" && f.Leader.Prompt == "" && len(p.tasks) == 0 {
+		p.fail(m.node, "the lead has nothing to go by; add goal: with what the team is for")
+	}
+	p.checkTasks()
+	p.checkCycles()
+	for _, n := range p.members {
+		f.Members = append(f.Members, n.members...)
+	}
+	if f.MaxTeammates > 0 && len(f.Members) > f.MaxTeammates {
+		p.fail(m.at("maxTeammates"), "the file has %d members, and maxTeammates allows %d; raise it, or leave members out", len(f.Members), f.MaxTeammates)
+	}
+	for _, n := range p.tasks {
+		f.Tasks = append(f.Tasks, n.Task)
+	}
+	if f.Report.Sections == nil {
+		for _, t := range f.Tasks {
+			f.Report.Sections = append(f.Report.Sections, t.ID)
+		}
+	}
+	return f
+}
+
+// form records an error if a required name does not have its form.
+func (p *parser) form(m *mapping, key, of, value string, form *regexp.Regexp) {
+	switch {
+	case value == "" && m.values[key] == nil:
+		p.fail(m.node, "%s has no %s; add %s: with %s", of, key, key, inWords(form))
+	case !form.MatchString(value) && key == "lead":
+		p.fail(m.at(key), "%q cannot be the lead's name; use %s", shorten(value), inWords(form))
+	case !form.MatchString(value):
+		p.fail(m.at(key), "%q cannot be the %s of %s; use %s", shorten(value), key, of, inWords(form))
+	}
+}
+
+func inWords(form *regexp.Regexp) string {
+	if form == idForm() {
+		return "letters, digits, _ . and -, at most 64, the first a letter or digit"
+	}
+	return "letters, digits, _ and -, at most 64, the first a letter or digit"
+}
+
+// shorten keeps a quoted value from filling the screen.
+func shorten(s string) string {
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:80]) + "…"
+	}
+	return s
+}
+
+// defaults reads what members and tasks start from.
+func (p *parser) defaults(root *mapping) (Member, Task) {
+	member, task := Member{}, Task{Priority: "medium"}
+	if len(p.agents) > 0 {
+		member.Agent = p.agents[0].Name
+	}
+	n := root.values["defaults"]
+	if n == nil {
+		return member, task
+	}
+	if m := p.mapping(n, "defaults", "agent", "model", "prompt", "priority", "timeout", "retries"); m != nil {
+		member.Agent = p.agent(m, member.Agent)
+		member.Model = m.line("model")
+		member.Prompt = m.text("prompt")
+		p.workSettings(m, &task)
+	}
+	return member, task
+}
+
+// workSettings reads what defaults and tasks have in common.
+func (p *parser) workSettings(m *mapping, task *Task) {
+	task.Priority = m.oneOf("priority", task.Priority, priorities)
+	task.Timeout = m.duration("timeout", task.Timeout)
+	task.Retries = int(m.integer("retries", int64(task.Retries), 0, MaxRetries))
+}
+
+func (p *parser) agentNames() []string {
+	names := make([]string, len(p.agents))
+	for i, a := range p.agents {
+		names[i] = a.Name
+	}
+	return names
+}
+
+// readLead takes the lead as a name, or as an agent.
+func (p *parser) readLead(root *mapping, f *File) {
+	f.Lead = DefaultLead
+	n := root.values["lead"]
+	if n == nil || n.Kind != yaml.MappingNode {
+		if name := root.text("lead"); name != "" {
+			f.Lead = name
+			p.form(root, "lead", "the lead", f.Lead, nameForm())
+		}
+		return
+	}
+	m := p.mapping(n, "the lead", append([]string{"role"}, agentKeys...)...)
+	f.Leader = p.agentSettings(m, Member{Role: m.line("role")})
+	if name := m.text("name"); name != "" {
+		f.Lead = name
+		p.form(m, "name", "the lead", name, nameForm())
+	}
+	f.Leader.Name = f.Lead
+	switch {
+	case f.Leader.Agent == "":
+		p.fail(n, "the lead is a mapping without agent:; say which agent leads, or write lead: NAME where a person or a program does")
+	case p.commandsOnly(f.Leader.Agent) || f.Leader.Agent == "external":
+		p.fail(m.at("agent"), "%s cannot lead by itself; a lead needs an agent with a model, or write lead: NAME where a person or a program leads", f.Leader.Agent)
+	default:
+		p.led, p.leader = true, f.Leader
+	}
+}
+
+// agentKeys are the keys of a member that say how its agent is run.
+var agentKeys = []string{"name", "agent", "model", "prompt", "command", "args", "env"}
+
+// agentSettings reads them, except for the name.
+func (p *parser) agentSettings(m *mapping, start Member) Member {
+	start.Agent = p.agent(m, start.Agent)
+	if prompt := m.text("prompt"); prompt != "" {
+		start.Prompt = prompt
+	}
+	if model := m.line("model"); model != "" {
+		start.Model = model
+	}
+	start.Command = m.line("command")
+	start.Args, _ = m.texts("args", "arguments")
+	start.Env = p.env(m)
+	return start
+}
+
+// agent takes the key agent as one of the known agents.
+func (p *parser) agent(m *mapping, fallback string) string {
+	text := m.text("agent")
+	for _, a := range p.agents {
+		if strings.HasSuffix(a.Name, ":") && strings.HasPrefix(text, a.Name) && strings.TrimSpace(text[len(a.Name):]) != "" {
+			return text
+		}
+	}
+	return m.oneOf("agent", fallback, p.agentNames())
+}
+
+// env takes the key env as variables, in the order of the file.
+func (p *parser) env(m *mapping) []string {
+	n := m.values["env"]
+	if n == nil || n.Tag == "!!null" {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		p.fail(n, "env is a mapping of names to values, but this is %s", kind(n))
+		return nil
+	}
+	var all []string
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, ok := p.scalar(n.Content[i], "a name in env")
+		if !ok || name == "" || strings.ContainsAny(name, "= ") {
+			p.fail(n.Content[i], "%q cannot be the name of a variable", shorten(name))
+			continue
+		}
+		value, _ := p.scalar(n.Content[i+1], "a value in env")
+		all = append(all, name+"="+value)
+	}
+	return all
+}
+
+func (p *parser) permissions(root *mapping) Permissions {
+	n := root.values["permissions"]
+	if n == nil {
+		return Permissions{}
+	}
+	m := p.mapping(n, "permissions", "mode", "allow", "policy", "timeout")
+	if m == nil {
+		return Permissions{}
+	}
+	allow, _ := m.texts("allow", "rules")
+	return Permissions{Mode: m.oneOf("mode", "", permissionModes), Allow: allow, Policy: m.oneOf("policy", "", policies), Timeout: m.duration("timeout", 0)}
+}
+
+func (p *parser) readMembers(root *mapping, start Member) {
+	nodes := root.list("members", "members")
+	if root.isEmpty("members") && !p.led {
+		p.fail(root.at("members"), "the team has no members; add at least one under members:, such as - name: worker")
+	}
+	total := 0
+	for _, n := range nodes {
+		m := p.mapping(n, "a member", append([]string{"role", "count", "planApproval", "permissionMode", "isolation"}, agentKeys...)...)
+		if m == nil {
+			continue
+		}
+		node := memberNode{mapping: m, name: m.text("name")}
+		p.form(m, "name", "a member", node.name, nameForm())
+		member := p.agentSettings(m, start)
+		member.Name, member.Role = node.name, m.line("role")
+		member.PlanApproval, member.Isolation = m.yes("planApproval"), m.oneOf("isolation", "", []string{"worktree"})
+		member.Mode = m.oneOf("permissionMode", "", permissionModes)
+		if member.PlanApproval && p.commandsOnly(member.Agent) {
+			p.fail(m.at("planApproval"), "%s only runs commands and submits no plan; leave planApproval out, or take another agent", member.Agent)
+		}
+		if member.PlanApproval && p.boundless(member.Agent) {
+			p.fail(m.at("planApproval"), "nothing keeps %s from writing before its plan is approved; leave planApproval out, or take another agent", shorten(member.Agent))
+		}
+		count := int(m.integer("count", 1, 1, MaxMembers))
+		if total += count; total > MaxMembers {
+			p.fail(m.at("count"), "with this the team has %d members; a team has at most %d", total, MaxMembers)
+			return
+		}
+		if m.text("count") == "" {
+			node.members = []Member{member}
+		} else {
+			for i := range count {
+				member.Name = fmt.Sprintf("%s-%d", node.name, i+1)
+				node.members = append(node.members, member)
+			}
+			if len(member.Name) > 64 {
+				p.fail(m.at("name"), "with its number the name %q has more than 64 characters; shorten it", shorten(node.name))
+			}
+		}
+		p.members = append(p.members, node)
+	}
+}
+
+func (p *parser) readTasks(root *mapping, start Task) {
+	nodes := root.list("tasks", "tasks")
+	if root.isEmpty("tasks") && !p.led {
+		p.fail(root.at("tasks"), "the team has no tasks; add at least one under tasks:, such as - {id: hello, run: echo hello}")
+	}
+	if len(nodes) > MaxTasks {
+		p.fail(nodes[MaxTasks], "the file has %d tasks; a team has at most %d", len(nodes), MaxTasks)
+		nodes = nodes[:MaxTasks]
+	}
+	for _, n := range nodes {
+		m := p.mapping(n, "a task", "id", "subject", "description", "run", "in", "blockedBy", "owner", "role", "priority", "timeout", "retries")
+		if m == nil {
+			continue
+		}
+		node := taskNode{mapping: m, Task: start}
+		t := &node.Task
+		t.ID, t.Subject, t.Description, t.Run = m.text("id"), m.line("subject"), m.text("description"), m.text("run")
+		p.form(m, "id", "a task", t.ID, idForm())
+		if strings.TrimSpace(t.Subject) == "" {
+			t.Subject = t.ID
+		}
+		if strings.TrimSpace(t.Run) == "" {
+			t.Run = ""
+		}
+		t.In = m.oneOf("in", "", []string{inMerged})
+		t.BlockedBy, node.blockers = m.texts("blockedBy", "task ids")
+		t.Owner, t.Role = m.text("owner"), m.line("role")
+		p.workSettings(m, t)
+		p.tasks = append(p.tasks, node)
+	}
+}
+
+func (p *parser) hooks(root *mapping) Hooks {
+	n := root.values["hooks"]
+	if n == nil {
+		return nil
+	}
+	m := p.mapping(n, "hooks", hookEvents...)
+	if m == nil {
+		return nil
+	}
+	hooks := Hooks{}
+	for _, event := range hookEvents {
+		for _, n := range m.list(event, "mappings with hooks:") {
+			g := p.mapping(n, "an entry of "+event, "matcher", "hooks")
+			if g == nil {
+				continue
+			}
+			group := HookGroup{Matcher: g.text("matcher")}
+			for _, n := range g.list("hooks", "commands") {
+				if c := p.mapping(n, "a hook", "type", "command", "timeout"); c != nil {
+					group.Hooks = append(group.Hooks, p.hookCommand(c))
+				}
+			}
+			if g.isEmpty("hooks") {
+				p.fail(g.at("hooks"), "this entry of %s runs nothing; add hooks: [{type: command, command: ...}]", event)
+			}
+			hooks[event] = append(hooks[event], group)
+		}
+	}
+	return hooks
+}
+
+func (p *parser) hookCommand(m *mapping) HookCommand {
+	m.oneOf("type", "command", []string{"command"})
+	command := m.text("command")
+	if strings.TrimSpace(command) == "" {
+		p.fail(m.at("command"), "the hook has no command; add command: with what to run")
+	}
+	// Seconds without a unit, as in settings.json.
+	text := m.text("timeout")
+	seconds, err := strconv.ParseFloat(text, 64)
+	if text != "" && (err != nil || !(seconds > 0 && seconds <= 86_400)) {
+		p.fail(m.at("timeout"), "the timeout of a hook is a number of seconds from above 0 to 86400, not %q", shorten(text))
+		seconds = 0
+	}
+	return HookCommand{Command: command, Timeout: time.Duration(seconds * float64(time.Second))}
+}
+
+// checks takes each check as a command, or as a mapping.
+func (p *parser) checks(root *mapping) []Check {
+	var all []Check
+	lines := map[string]int{}
+	nodes := root.list("checks", "commands")
+	if len(nodes) > MaxChecks {
+		p.fail(nodes[MaxChecks], "the file has %d checks; a team has at most %d", len(nodes), MaxChecks)
+		nodes = nodes[:MaxChecks]
+	}
+	for _, n := range nodes {
+		c, at := Check{}, n
+		if n.Kind == yaml.MappingNode {
+			m := p.mapping(n, "a check", "name", "run", "timeout")
+			c = Check{Name: m.line("name"), Run: m.text("run"), Timeout: m.duration("timeout", 0)}
+			if m.isBlank("run") {
+				p.fail(m.at("run"), "the check has no run; add run: with a command")
+			}
+			if m.values["name"] != nil {
+				at = m.at("name")
+			}
+		} else if text, ok := p.scalar(n, "a check"); !ok {
+			continue
+		} else if c.Run = text; strings.TrimSpace(text) == "" {
+			p.fail(n, "the check is empty; write a command")
+		}
+		if strings.TrimSpace(c.Name) == "" {
+			c.Name = shorten(strings.Join(strings.Fields(c.Run), " "))
+		}
+		if line, twice := lines[c.Name]; twice {
+			p.fail(at, "a check %q is already on line %d; give this one another name", shorten(c.Name), line)
+		}
+		lines[c.Name] = at.Line
+		all = append(all, c)
+	}
+	return all
+}
+
+func (p *parser) budget(root *mapping) Budget {
+	n := root.values["budget"]
+	if n == nil {
+		return Budget{}
+	}
+	m := p.mapping(n, "budget", "tokens", "usd", "time")
+	if m == nil {
+		return Budget{}
+	}
+	b := Budget{Tokens: m.integer("tokens", 0, 1, math.MaxInt64), Time: m.duration("time", 0)}
+	if text := m.text("usd"); text != "" {
+		usd, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(usd > 0 && usd <= 1e9) {
+			p.fail(m.at("usd"), "usd is an amount above zero such as 2.50, not %q", shorten(text))
+		}
+		b.USD = usd
+	}
+	return b
+}
+
+func (p *parser) report(root *mapping) Report {
+	n := root.values["report"]
+	if n == nil {
+		return Report{}
+	}
+	m := p.mapping(n, "report", "file", "title", "sections")
+	if m == nil {
+		return Report{}
+	}
+	r := Report{File: m.line("file"), Title: m.line("title")}
+	// A team file may come from anybody; its report stays in the directory that its user named.
+	if r.File != "" && !filepath.IsLocal(r.File) {
+		p.fail(m.at("file"), "the report's file %q is outside of the team's directory; use a path below it, or --report on the command line", shorten(r.File))
+	}
+	ids, state := make([]string, len(p.tasks)), map[string]string{}
+	for i, t := range p.tasks {
+		ids[i], state[t.ID] = t.ID, "unlisted"
+	}
+	sections, nodes := m.texts("sections", "task ids")
+	for i, id := range sections {
+		switch state[id] {
+		case "":
+			p.fail(nodes[i], "section %q is not the id of a task%s", shorten(id), p.didYouMean(id, ids))
+		case "listed":
+			p.fail(nodes[i], "section %q is listed twice; keep one of them", id)
+		default:
+			state[id] = "listed"
+			r.Sections = append(r.Sections, id)
+		}
+	}
+	return r
+}

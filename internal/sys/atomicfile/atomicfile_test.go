@@ -1,0 +1,57 @@
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A file is put there, and in the place of one that is there, also of one that is being read, and over what a write left that was killed.
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	if err := os.WriteFile(path+".new", []byte("half of something that is longer"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(path, []byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := Write(path, []byte("second")); err != nil {
+		t.Fatal(err)
+	}
+	before := make([]byte, 10)
+	if n, _ := reader.Read(before); string(before[:n]) != "first" {
+		t.Errorf("who was reading it reads %q", before[:n])
+	}
+	if now, err := os.ReadFile(path); string(now) != "second" || err != nil {
+		t.Errorf("it is %q, %v", now, err)
+	}
+	if entries, err := os.ReadDir(dir); len(entries) != 1 || err != nil {
+		t.Errorf("beside it is %v, %v", entries, err)
+	}
+}
+
+// What cannot be written is an error, and what was there stays, alone.
+func TestWriteThatFails(t *testing.T) {
+	dir := t.TempDir()
+	if err := Write(filepath.Join(dir, "nowhere", "file"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("into no folder: %v", err)
+	}
+	path := filepath.Join(dir, "full")
+	if err := os.MkdirAll(filepath.Join(path, "of things"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(path, []byte("x")); err == nil {
+		t.Error("a folder is written over")
+	}
+	if entries, err := os.ReadDir(dir); len(entries) != 1 || !entries[0].IsDir() || err != nil {
+		t.Errorf("there is %v, %v", entries, err)
+	}
+}

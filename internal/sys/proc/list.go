@@ -1,0 +1,144 @@
+package proc
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"cadre/internal/sys/regularfile"
+)
+
+// ListFolder is the usual name of a folder that lists registers, beside the folders of the teams whose sessions they run.
+const ListFolder = ".running"
+
+// Listing says where a [Register] is listed, so that a process finds the host that it runs below; see [Ancestry].
+type Listing struct {
+	Folder string // made with the first entry, and removed with the last
+	Team   string // whose sessions the register runs; "" for none that has a folder beside the list
+}
+
+// entry is a register in a list: a file named after its host's process.
+type entry struct {
+	Pid   int    `json:"pid"`
+	Start string `json:"start"` // see StartTime
+	Dir   string `json:"dir"`   // of the register
+	Team  string `json:"team,omitempty"`
+}
+
+// enlist lists the register whose folder dir is. It sweeps what killed hosts left in the list.
+func enlist(l Listing, dir string) (path string, err error) {
+	start, err := StartTime(os.Getpid())
+	if err != nil {
+		return "", err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", err
+	}
+	data, err := json.Marshal(entry{Pid: os.Getpid(), Start: start, Dir: dir, Team: l.Team})
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(l.Folder, strconv.Itoa(os.Getpid())+"-"+rand.Text()+recordSuffix)
+	for {
+		if err := os.MkdirAll(l.Folder, 0o700); err != nil {
+			return "", err
+		}
+		err := os.WriteFile(path+".new", append(data, '\n'), 0o600)
+		if errors.Is(err, fs.ErrNotExist) { // somebody took the last entry, and the folder with it
+			continue
+		}
+		if err == nil {
+			err = os.Rename(path+".new", path)
+		}
+		if err != nil {
+			os.Remove(path + ".new")
+			return "", err
+		}
+		break
+	}
+	sweepList(l.Folder)
+	return path, nil
+}
+
+// unlist takes the register off its list.
+func unlist(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) { // with its whole home
+		return nil
+	}
+	os.Remove(filepath.Dir(path)) // it stays while another host is listed
+	return err
+}
+
+// sweepList removes the entries of processes that are gone. One that stays does no harm: its process is nobody's ancestor.
+func sweepList(folder string) {
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, file := range files {
+		name := filepath.Join(folder, file.Name())
+		pid, ok := listedPid(strings.TrimSuffix(file.Name(), ".new"))
+		if !ok {
+			continue
+		}
+		if e, err := readEntry(name); err == nil && Alive(e.Pid, e.Start) || err != nil && exists(pid) {
+			continue
+		}
+		os.Remove(name)
+	}
+}
+
+func exists(pid int) bool {
+	_, err := lookup(pid)
+	return err == nil
+}
+
+// listedPid reads the process from the name of an entry.
+func listedPid(name string) (pid int, ok bool) {
+	name, isEntry := strings.CutSuffix(name, recordSuffix)
+	number, _, _ := strings.Cut(name, "-")
+	pid, err := strconv.Atoi(number)
+	return pid, isEntry && err == nil && pid > 0
+}
+
+func readEntry(path string) (e entry, err error) {
+	data, err := regularfile.Read(path, maxNote) // who is kept out by it may have put something else there
+	if err != nil {
+		return e, err
+	}
+	if err := json.Unmarshal(data, &e); err != nil {
+		return e, fmt.Errorf("%s: %w", path, err)
+	}
+	if e.Pid <= 0 || e.Start == "" || e.Dir == "" {
+		return e, fmt.Errorf("%s does not name a process and its register", path)
+	}
+	return e, nil
+}
+
+// listed returns the files of a list, by the process that each is of. A folder that does not exist lists nothing.
+func listed(folder string) (map[int][]string, error) {
+	files, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the list of hosts: %w", err)
+	}
+	var all map[int][]string
+	for _, file := range files {
+		if pid, ok := listedPid(file.Name()); ok {
+			if all == nil {
+				all = make(map[int][]string, len(files))
+			}
+			all[pid] = append(all[pid], filepath.Join(folder, file.Name()))
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,100 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"cadre/internal/sys/regularfile"
+)
+
+// ErrHeld is returned by [NewLock] when another holder has the file.
+var ErrHeld = errors.New("held by a living process")
+
+// Lock is a file that is held for as long as a process lives: the kernel lets go of it when the process ends, however it
+// ends. Others see with [Held] at once whether the holder lives, and nobody has to guess from a pid.
+type Lock struct{ file *os.File }
+
+// NewLock takes the lock, and makes the file if there is none. It does not wait for a holder: the error is then [ErrHeld].
+func NewLock(path string) (*Lock, error) {
+	for {
+		lock, err := newLock(path)
+		if err != nil || lock.at(path) {
+			return lock, err
+		}
+		lock.Unlock() // the file was removed between opening and locking it, and is nobody's any more
+	}
+}
+
+// at reports whether the file that is held is the one at that path.
+func (l *Lock) at(path string) bool {
+	held, err := l.file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(held, there)
+}
+
+func newLock(path string) (*Lock, error) {
+	file, err := regularfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // the os package adds O_CLOEXEC
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	// Held takes a shared lock for a moment. A holder stays longer than this.
+	deadline := time.Now().Add(200 * time.Millisecond)
+	for {
+		err = flock(file, syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return &Lock{file}, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			file.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if time.Now().After(deadline) {
+			file.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, ErrHeld)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// sign writes into the file whose it is, as well as that can be done: without, its holder's end is seen a little later.
+func (l *Lock) sign() {
+	if start, err := StartTime(os.Getpid()); err == nil && l.file.Truncate(0) == nil {
+		_, _ = l.file.WriteAt(fmt.Appendf(nil, "%d %s\n", os.Getpid(), start), 0)
+	}
+}
+
+// Unlock lets go of the file and leaves it in its place. It may be called more than once.
+func (l *Lock) Unlock() error {
+	if err := l.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return fmt.Errorf("unlock: %w", err)
+	}
+	return nil
+}
+
+// Held reports whether a living process has the lock. When it cannot find out, for lack of a permission say, it answers
+// yes: to take a living host for dead costs work, and the reverse costs a second look. For the same reason look again: for
+// some milliseconds after the death of a process that was just starting a child, the child holds the lock.
+func Held(path string) bool {
+	file, err := regularfile.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer file.Close()
+	return flock(file, syscall.LOCK_SH|syscall.LOCK_NB) != nil
+}
+
+func flock(file *os.File, how int) error {
+	for {
+		err := syscall.Flock(int(file.Fd()), how)
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,363 @@
+package archtest
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rules are checked one by one; each returns a sentence for every breach, with the reason for the rule.
+var rules = map[string]func([]*pkg) []string{
+	"rooms":           checkRooms,
+	"nobody is below": checkTop,
+	"bans":            checkBans,
+	"clock":           checkClock,
+	"output":          checkOutput,
+	"dependencies":    checkDependencies,
+	"names":           checkNames,
+	"comments":        checkComments,
+	"sizes":           checkSizes,
+	"wings":           checkWings,
+}
+
+func TestPlan(t *testing.T) {
+	packages := read(t)
+	for name, check := range rules {
+		t.Run(name, func(t *testing.T) {
+			for _, breach := range check(packages) {
+				t.Error(breach)
+			}
+		})
+	}
+}
+
+func TestHeavyModulesStayOut(t *testing.T) {
+	modules := required(t)
+	if len(modules) == 0 {
+		t.Fatal("go.mod was not understood")
+	}
+	for _, m := range modules {
+		for _, h := range heavy {
+			if strings.Contains(m, h.word) {
+				t.Errorf("go.mod requires %s: %s", m, h.because)
+			}
+		}
+	}
+}
+
+// TestRulesBite: each rule finds the breach that it is there for, and says why it is one.
+func TestRulesBite(t *testing.T) {
+	good := func() *pkg {
+		return &pkg{path: "internal/team", comment: strings.Repeat("Package team is. ", 20)}
+	}
+	at := func(path string) *pkg { p := good(); p.path = path; return p }
+	uses := func(p *pkg, imports ...string) *pkg {
+		p.imports = map[string]string{}
+		for _, i := range imports {
+			p.imports[i] = "file.go"
+		}
+		return p
+	}
+	for _, bad := range []struct {
+		rule string
+		pkg  *pkg
+		says string
+	}{
+		{"rooms", uses(good(), "cadre/internal/replica"), "needs nobody to hold"},
+		{"rooms", at("internal/cellar"), "no row"},
+		{"nobody is below", uses(at("internal/run"), "cadre/pkg/teams"), "points downwards"},
+		{"nobody is below", uses(at("pkg/teams"), "cadre/cmd/cadre"), "points downwards"},
+		{"bans", uses(good(), "github.com/spf13/cobra"), "for ever"},
+		{"bans", uses(good(), "math/rand/v2"), "for ever"},
+		{"bans", uses(at("internal/hook"), "os/exec"), "outlives its host"},
+		{"bans", uses(at("internal/replica"), "net/http"), "network"},
+		{"clock", &pkg{path: "internal/render/report", clock: map[string]string{"time.Now": "file.go"}}, "comes in from outside"},
+		{"output", &pkg{path: "cmd/cadre", output: map[use]bool{{"os.Stdout", "team.go"}: true}}, "passes the sanitizer"},
+		{"output", &pkg{path: "cmd/cadre", output: map[use]bool{{"os.Stdout", "output.go"}: true, {"fmt.Fprintln", "output.go"}: true}}, "fmt.Fprintln"},
+		{"output", &pkg{path: "internal/replica", output: map[use]bool{{"os.Stderr", "replica.go"}: true}}, "passes the sanitizer"},
+		{"dependencies", uses(good(), "example.com/left/pad"), "argued"},
+		{"dependencies", uses(good(), "pgregory.net/rapid/gen"), "in tests only"},
+		{"names", at("internal/journal/utils"), "name"},
+		{"comments", &pkg{path: "internal/team", comment: "Package team is a package.", lines: map[string]int{"a.go": 1}}, "authority"},
+		{"sizes", &pkg{path: "internal/team", lines: map[string]int{"long.go": maxLines + 1}}, "two files"},
+	} {
+		breaches := rules[bad.rule]([]*pkg{bad.pkg})
+		if !slices.ContainsFunc(breaches, func(b string) bool {
+			return strings.Contains(b, bad.says) && strings.Contains(b, bad.pkg.path)
+		}) {
+			t.Errorf("%s: a breach by %s gave %q", bad.rule, bad.pkg.path, breaches)
+		}
+	}
+}
+
+// TestWingsBite: a circle of two wings is found, and so are too many of them.
+func TestWingsBite(t *testing.T) {
+	room := func(path, imports string) *pkg {
+		return &pkg{path: path, imports: map[string]string{module + "/" + imports: "file.go"}}
+	}
+	circle := []*pkg{room("internal/team", "internal/journal/filejournal"), room("internal/journal", "internal/sys"), room("internal/journal/filejournal", "internal/team/codec")}
+	if got := checkWings(circle); len(got) != 2 || !strings.Contains(got[0], "in one direction") {
+		t.Errorf("a circle gave %q", got)
+	}
+	var many []*pkg
+	for i := range maxWings + 1 {
+		many = append(many, room(fmt.Sprintf("internal/w%d/x", i), "internal/sys"))
+	}
+	if got := checkWings(many); len(got) != 1 || !strings.Contains(got[0], "one look") {
+		t.Errorf("many wings gave %q", got)
+	}
+}
+
+// TestClockIsFound: the search for the clock finds it in this repository, where it is known to be.
+func TestClockIsFound(t *testing.T) {
+	for _, p := range read(t) {
+		if p.path == "internal/replica" && p.clock["time.Now"] == "" {
+			t.Error("time.Now was not found in internal/replica")
+		}
+	}
+}
+
+// TestOutputIsFound: the search for what writes past the sanitizer finds each kind of it, under any name of a package.
+func TestOutputIsFound(t *testing.T) {
+	const source = `package main
+		import ("os"; say "fmt"; "io"; "cadre/internal/render/sanitize")
+		const fixed = "x"
+		func f(w *sanitize.Writer, text string) {
+			os.Stdout.WriteString(text); say.Fprintln(w, text); io.WriteString(w, text); println(text)
+			w.Draw(sanitize.Sequence(text)); w.Printf(text); said("a" + "b", text); said("a" + text)
+			w.Printf("%s", text)
+		}`
+	f, err := parser.ParseFile(token.NewFileSet(), "file.go", source, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pkg{output: map[use]bool{}}
+	p.findOutput("file.go", f)
+	var got []string
+	for u := range p.output {
+		got = append(got, u.what)
+	}
+	slices.Sort(got)
+	want := []string{"Printf with a format that is no constant", "a new control sequence", "fmt.Fprintln", "io.WriteString", "os.Stdout", "println", "said with a format that is no constant"}
+	if !slices.Equal(got, want) {
+		t.Errorf("it finds %q, not %q", got, want)
+	}
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// ourImports are those of a package that are ours, below the module.
+func (p *pkg) ourImports() []string {
+	var ours []string
+	for _, i := range sorted(p.imports) {
+		if path, ok := strings.CutPrefix(i, module+"/"); ok {
+			ours = append(ours, path)
+		}
+	}
+	return ours
+}
+
+func checkRooms(packages []*pkg) (breaches []string) {
+	there := map[string]*pkg{}
+	for _, p := range packages {
+		there[p.name()] = p
+		if !strings.HasPrefix(p.path, "internal/") {
+			continue
+		}
+		i := slices.IndexFunc(rooms, func(r room) bool { return r.name == p.name() })
+		if i < 0 {
+			breaches = append(breaches, fmt.Sprintf("%s has no row in the plan: say what it may import, and why", p.path))
+			continue
+		}
+		for _, path := range p.ourImports() {
+			if name, internal := strings.CutPrefix(path, "internal/"); internal && !slices.Contains(rooms[i].may, name) {
+				breaches = append(breaches, fmt.Sprintf("%s imports %s (%s), and may import %v: %s",
+					p.path, path, p.imports[module+"/"+path], rooms[i].may, rooms[i].because))
+			}
+		}
+	}
+	for _, r := range rooms {
+		if len(packages) > 1 && there[r.name] == nil {
+			breaches = append(breaches, fmt.Sprintf("the plan has a room %s, and there is none", r.name))
+		}
+	}
+	return breaches
+}
+
+// checkWings looks at the first level of internal alone: a wing is a folder there with all that is in it.
+func checkWings(packages []*pkg) (breaches []string) {
+	imports := map[string]map[string]string{} // of a wing, and which import it is
+	for _, p := range packages {
+		wing, internal := strings.CutPrefix(p.path, "internal/")
+		if !internal {
+			continue
+		}
+		wing, _, _ = strings.Cut(wing, "/")
+		if imports[wing] == nil {
+			imports[wing] = map[string]string{}
+		}
+		for _, path := range p.ourImports() {
+			to, internal := strings.CutPrefix(path, "internal/")
+			if to, _, _ = strings.Cut(to, "/"); internal && to != wing {
+				imports[wing][to] = fmt.Sprintf("%s imports %s", p.path, path)
+			}
+		}
+	}
+	if len(imports) > maxWings {
+		breaches = append(breaches, fmt.Sprintf("internal has %d wings, and %d can be read in one look: find the wing that %v belongs to", len(imports), maxWings, sorted(imports)))
+	}
+	for len(imports) > 0 { // the lowest wings go, one after the other; what is left at last is a circle
+		low := slices.DeleteFunc(sorted(imports), func(wing string) bool {
+			return slices.ContainsFunc(sorted(imports[wing]), func(to string) bool { return imports[to] != nil })
+		})
+		if len(low) == 0 {
+			for _, wing := range sorted(imports) {
+				for _, to := range sorted(imports[wing]) {
+					if imports[to] != nil {
+						breaches = append(breaches, imports[wing][to]+", and that wing leads back: wings import each other in one direction, so that each can be read without those above it")
+					}
+				}
+			}
+			break
+		}
+		for _, wing := range low {
+			delete(imports, wing)
+		}
+	}
+	return breaches
+}
+
+func checkTop(packages []*pkg) (breaches []string) {
+	level := func(path string) int {
+		first, _, _ := strings.Cut(path, "/")
+		return len(top) - slices.Index(append(slices.Clone(top), first), first) // the highest for cmd, 0 for internal
+	}
+	for _, p := range packages {
+		for _, path := range p.ourImports() {
+			if to := level(path); to > 0 && to > level(p.path) {
+				breaches = append(breaches, fmt.Sprintf("%s imports %s: the plan points downwards, and what is on top of it (%v) can be replaced without asking those below", p.path, path, top))
+			}
+		}
+	}
+	return breaches
+}
+
+// covers reports whether an import is the banned one, or below it.
+func covers(banned, path string) bool {
+	return path == banned || strings.HasPrefix(path, banned+"/")
+}
+
+func checkBans(packages []*pkg) (breaches []string) {
+	for _, p := range packages {
+		for _, b := range bans {
+			if b.from != nil && !slices.Contains(b.from, p.name()) || slices.Contains(b.but, p.path) {
+				continue
+			}
+			for _, path := range sorted(p.imports) {
+				if slices.ContainsFunc(b.imports, func(banned string) bool { return covers(banned, path) }) {
+					breaches = append(breaches, fmt.Sprintf("%s imports %s (%s): %s", p.path, path, p.imports[path], b.because))
+				}
+			}
+		}
+	}
+	return breaches
+}
+
+func checkClock(packages []*pkg) (breaches []string) {
+	reads := map[string]bool{}
+	for _, p := range packages {
+		for _, call := range sorted(p.clock) {
+			reads[p.path] = true
+			if !slices.ContainsFunc(mayReadTheClock, func(r struct{ pkg, because string }) bool { return r.pkg == p.path }) {
+				breaches = append(breaches, fmt.Sprintf("%s calls %s (%s): the present time comes in from outside, so that a test can say what it is; those who may read the clock are in the plan, with a reason each", p.path, call, p.clock[call]))
+			}
+		}
+	}
+	for _, r := range mayReadTheClock {
+		if len(packages) > 1 && !reads[r.pkg] {
+			breaches = append(breaches, fmt.Sprintf("the plan lets %s read the clock (%s), and it does not", r.pkg, r.because))
+		}
+	}
+	return breaches
+}
+
+func checkOutput(packages []*pkg) (breaches []string) {
+	used := map[int]bool{}
+	for _, p := range packages {
+		for u := range p.output {
+			if !slices.Contains(streams, u.what) && p.path != "cmd/cadre" {
+				continue
+			}
+			i := slices.IndexFunc(mayWrite, func(r writing) bool { return r.pkg == p.path && r.use == u })
+			if i < 0 {
+				breaches = append(breaches, fmt.Sprintf("%s uses %s (%s): everything that a person reads passes the sanitizer in the writers of app, so that no text of an agent reaches a terminal as it is; Printf takes a format of ours and arguments of anybody's, Value what is to be JSON, Draw control sequences", p.path, u.what, u.file))
+			}
+			used[i] = true
+		}
+	}
+	for i, r := range mayWrite {
+		if len(packages) > 1 && !used[i] {
+			breaches = append(breaches, fmt.Sprintf("the plan lets %s use %s (%s: %s), and it does not", r.pkg, r.use.what, r.use.file, r.because))
+		}
+	}
+	slices.Sort(breaches)
+	return breaches
+}
+
+func checkDependencies(packages []*pkg) (breaches []string) {
+	check := func(p *pkg, imports map[string]string, test bool) {
+		for _, path := range sorted(imports) {
+			first, _, _ := strings.Cut(path, "/")
+			if !strings.Contains(first, ".") { // the standard library, or ours
+				continue
+			}
+			i := slices.IndexFunc(dependencies, func(d dependency) bool { return covers(d.module, path) })
+			switch {
+			case i < 0:
+				breaches = append(breaches, fmt.Sprintf("%s imports %s (%s): a dependency is argued in the commit that adds it, in the plan", p.path, path, imports[path]))
+			case dependencies[i].tests && !test && !strings.HasSuffix(p.path, "test"):
+				breaches = append(breaches, fmt.Sprintf("%s imports %s (%s), which is to be used in tests only: %s", p.path, path, imports[path], dependencies[i].because))
+			}
+		}
+	}
+	for _, p := range packages {
+		check(p, p.imports, false)
+		check(p, p.tests, true)
+	}
+	return breaches
+}
+
+func checkNames(packages []*pkg) (breaches []string) {
+	for _, p := range packages {
+		for part := range strings.SplitSeq(p.path, "/") {
+			if slices.Contains(vague, part) {
+				breaches = append(breaches, fmt.Sprintf("%s: the name %s does not say what is in it, so in time everything is; name it after the concept", p.path, part))
+			}
+		}
+	}
+	return breaches
+}
+
+func checkComments(packages []*pkg) (breaches []string) {
+	for _, p := range packages {
+		if len(p.lines) > 0 && len(p.comment) < minComment {
+			breaches = append(breaches, fmt.Sprintf("%s has a package comment of %d bytes: it says what the package has authority over and what it guarantees, for that is what a reader cannot find in the code", p.path, len(p.comment)))
+		}
+	}
+	return breaches
+}
+
+func checkSizes(packages []*pkg) (breaches []string) {
+	for _, p := range packages {
+		for _, file := range slices.Sorted(maps.Keys(p.lines)) {
+			if n := p.lines[file]; n > maxLines && !strings.Contains(p.comment, file) {
+				breaches = append(breaches, fmt.Sprintf("%s/%s has %d lines, and %d are enough: it is two files, or its package comment names it and says why it is one", p.path, file, n, maxLines))
+			}
+		}
+	}
+	return breaches
+}

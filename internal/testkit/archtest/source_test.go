@@ -1,0 +1,236 @@
+package archtest
+
+import (
+	"bufio"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pkg is what the rules look at: one package with the files of all platforms.
+type pkg struct {
+	path    string            // below the module, "internal/team"
+	comment string            // the package comment
+	imports map[string]string // what its files import, and one that does
+	tests   map[string]string // the same of its test files
+	lines   map[string]int    // of its files that are no tests
+	clock   map[string]string // calls that read the clock, and where
+	output  map[use]bool      // uses of what writes past the sanitizer
+}
+
+// use is something that a file uses.
+type use struct{ what, file string }
+
+func (p *pkg) name() string { return strings.TrimPrefix(p.path, "internal/") }
+
+// root is the module's folder.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// read returns the packages of the module, without those of nested modules.
+func read(t *testing.T) []*pkg {
+	t.Helper()
+	var found []*pkg
+	dir := root(t)
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return err
+		}
+		if path != dir {
+			if strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") || e.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
+				return fs.SkipDir
+			}
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		if p := readPackage(t, path, filepath.ToSlash(name)); p != nil {
+			found = append(found, p)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// readPackage returns nil where there is no Go file.
+func readPackage(t *testing.T, dir, name string) *pkg {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pkg{path: name, imports: map[string]string{}, tests: map[string]string{}, lines: map[string]int{}, clock: map[string]string{}, output: map[use]bool{}}
+	seen := false
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".go") && built(t, dir, e.Name()) {
+			p.add(t, filepath.Join(dir, e.Name()))
+			seen = true
+		}
+	}
+	if !seen {
+		return nil
+	}
+	return p
+}
+
+// built reports whether one of the platforms builds the file.
+func built(t *testing.T, dir, file string) bool {
+	t.Helper()
+	return slices.ContainsFunc(platforms, func(platform string) bool {
+		c := build.Default
+		c.GOOS, c.GOARCH, c.CgoEnabled = platform, "arm64", false
+		match, err := c.MatchFile(dir, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return match
+	})
+}
+
+func (p *pkg) add(t *testing.T, path string) {
+	t.Helper()
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := filepath.Base(path)
+	into := p.imports
+	if strings.HasSuffix(base, "_test.go") {
+		into = p.tests
+	}
+	for _, i := range f.Imports {
+		into[strings.Trim(i.Path.Value, `"`)] = base
+	}
+	if strings.HasSuffix(base, "_test.go") {
+		return
+	}
+	p.lines[base] = files.File(f.FileStart).LineCount()
+	if f.Doc != nil {
+		p.comment += f.Doc.Text()
+	}
+	p.findClock(files, f)
+	p.findOutput(base, f)
+}
+
+// findClock notes the uses of the clock, under whatever name package time is imported.
+func (p *pkg) findClock(files *token.FileSet, f *ast.File) {
+	local := ""
+	for _, i := range f.Imports {
+		if i.Path.Value == `"time"` {
+			local = "time"
+			if i.Name != nil {
+				local = i.Name.Name
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && local != "" {
+			if x, ok := s.X.(*ast.Ident); ok && x.Name == local && slices.Contains([]string{"Now", "Since", "Until"}, s.Sel.Name) {
+				at := files.Position(s.Pos())
+				p.clock["time."+s.Sel.Name] = filepath.Base(at.Filename)
+			}
+		}
+		return true
+	})
+}
+
+// pastSanitizer are names that write to a stream of the process, or let a text through to one.
+var pastSanitizer = map[string][]string{
+	"os":      {"Stdout", "Stderr", "NewFile"},
+	"fmt":     {"Print", "Printf", "Println", "Fprint", "Fprintf", "Fprintln"},
+	"io":      {"WriteString", "Copy", "CopyN", "CopyBuffer"},
+	"syscall": {"Write", "Stdout", "Stderr"},
+}
+
+// formatting are functions whose first argument is a format, in which nobody's text may be.
+var formatting = []string{"Printf", "printf", "said"}
+
+// findOutput notes what writes past the sanitizer: the names above, control sequences that are made, and formats that are no constants.
+func (p *pkg) findOutput(file string, f *ast.File) {
+	packages := map[string]string{} // by the names that the file has for them
+	for _, i := range f.Imports {
+		path := strings.Trim(i.Path.Value, `"`)
+		name := path[strings.LastIndexByte(path, '/')+1:]
+		if i.Name != nil {
+			packages[i.Name.Name] = name
+		} else {
+			packages[name] = name
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && slices.Contains(pastSanitizer[packages[x.Name]], n.Sel.Name) {
+				p.output[use{packages[x.Name] + "." + n.Sel.Name, file}] = true
+			}
+		case *ast.CallExpr:
+			name := ""
+			switch f := n.Fun.(type) {
+			case *ast.Ident:
+				if name = f.Name; name == "print" || name == "println" || name == "protocol" {
+					p.output[use{name, file}] = true
+				}
+			case *ast.SelectorExpr:
+				if name = f.Sel.Name; name == "Sequence" {
+					p.output[use{"a new control sequence", file}] = true
+				}
+			}
+			if slices.Contains(formatting, name) && len(n.Args) > 0 && !constant(n.Args[0]) {
+				p.output[use{name + " with a format that is no constant", file}] = true
+			}
+		}
+		return true
+	})
+}
+
+// constant reports whether the format is written where it is used. A wrapper hands on what it was given as its own format.
+func constant(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return true
+	case *ast.BinaryExpr:
+		return constant(e.X) && constant(e.Y)
+	case *ast.Ident:
+		return e.Name == "format"
+	}
+	return false
+}
+
+// required returns the modules of go.mod, those that come in through others too.
+func required(t *testing.T) []string {
+	t.Helper()
+	f, err := os.Open(filepath.Join(root(t), "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var modules []string
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "require "))
+		if len(words) >= 2 && strings.HasPrefix(words[1], "v") && strings.Contains(words[0], ".") {
+			modules = append(modules, words[0])
+		}
+	}
+	return modules
+}

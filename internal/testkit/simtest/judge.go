@@ -1,0 +1,538 @@
+package simtest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"cadre/internal/render"
+	"cadre/internal/team"
+)
+
+// The promises, as a broken one is named.
+const (
+	readable  = "what is in the journal can be read"
+	kept      = "an acknowledged record is never lost"
+	single    = "a command happens once, however often it is sent"
+	claims    = "a task is claimed by one member, and completed once, by its holder"
+	onceGiven = "a sent message is in its recipient's context once, and in order"
+	notLost   = "a message counts as delivered when it was in a context, and is not lost before"
+	returned  = "mail for the dead comes back"
+	leases    = "a member has one session, on the host that holds its lease"
+	gone      = "a shutdown ends by its deadline"
+	asked     = "every permission and plan request ends, answered by who may"
+	approval  = "nothing is written before a plan's approval is recorded"
+	crowned   = "no message ends the lead, or passes for the user"
+	rest      = "when the faults are over, everything comes to its end"
+	agreed    = "everybody sees the same team"
+	recorded  = "what a task did is recorded when it is completed"
+)
+
+// Broken is a promise that did not hold.
+type Broken struct{ Promise, What string }
+
+func (b *Broken) Error() string { return "broken: " + b.Promise + ": " + b.What }
+
+// judge follows the history as it is written, and what reaches contexts and files. It keeps books of its own, so that a mistake of the core is not
+// taken for the truth.
+type judge struct {
+	w      *world
+	broken *Broken
+
+	intended   int
+	intentions map[string]intention     // by the id of a command
+	reassigned map[string]time.Duration // by the id of a command that reassigns a task: when what was saved of it was looked for
+	acks       map[int64]string         // by seq: the id of a command that was acknowledged
+	seen       map[seenKey]bool
+	live       []*session
+	again      bool // what is looked at was written before
+	vigil
+
+	books
+}
+
+// books are what follows from the history alone.
+type books struct {
+	truth    *team.State
+	happened map[int]int64 // by intention: the record that it became
+	ids      map[string]bool
+	tasks    map[string]*taskBook
+	mail     map[letterKey]*letterBook
+	lastSeq  int64
+	open     map[string]string // requests for permission, and plans, by id: whose
+	lost     map[string]bool   // members that ended
+	members  []sitting         // as they are on the list
+	host     map[string]string
+	lead     leadBook
+}
+
+// sitting is what the judge has to know of a member as it was.
+type sitting struct {
+	incarnation int64
+	running     bool
+}
+
+type taskBook struct {
+	status team.TaskStatus
+	holder string
+	fence  int64
+	done   int // changes that its holder had made when it completed the task
+
+	taken   string        // from whom it was taken, for somebody else, since the last claim
+	onlyFor string        // who may have saved something of it that is needed yet
+	looked  time.Duration // until when that was saved; 0 for as long as it likes
+}
+
+type letterKey struct {
+	member string
+	seq    int64
+}
+
+type letterBook struct {
+	command   string // that sent it
+	message   team.Message
+	delivered bool
+	returned  bool
+	held      int // it waits for a lead, since that loss
+}
+
+type seenKey struct {
+	letterKey
+	command string
+}
+
+func newJudge(w *world) *judge {
+	return &judge{w: w, intentions: map[string]intention{}, acks: map[int64]string{}, seen: map[seenKey]bool{}, reassigned: map[string]time.Duration{}, books: newBooks(),
+		vigil: vigil{given: map[string]time.Duration{}, seen: map[*process]sight{}, losing: map[string]int64{}, taking: map[string]look{}}}
+}
+
+func newBooks() books {
+	return books{truth: &team.State{}, happened: map[int]int64{}, ids: map[string]bool{}, tasks: map[string]*taskBook{}, mail: map[letterKey]*letterBook{},
+		open: map[string]string{}, lost: map[string]bool{}, host: map[string]string{}, lead: leadBook{late: map[letterKey]bool{}}}
+}
+
+func (j *judge) fail(promise, format string, args ...any) {
+	if j.broken == nil {
+		j.broken = &Broken{promise, fmt.Sprintf(format, args...)}
+		j.w.logf("BROKEN: %s: %s", promise, j.broken.What)
+	}
+}
+
+// intend takes note of what somebody wants done once.
+func (j *judge) intend(c team.Command) intention {
+	j.intended++
+	return intention{c, j.intended}
+}
+
+func (j *judge) sent(in intention) { j.intentions[in.ID] = in }
+
+// acked takes note that a caller was told that its command is done.
+func (j *judge) acked(r *team.Record) { j.acks[r.Seq] = r.ID }
+
+// cutTo is what a loss of power left of the history: everything that was acknowledged has to be in it.
+func (j *judge) cutTo(left int) {
+	j.books = newBooks()
+	tell := j.w.tell
+	j.w.tell, j.again = nil, true
+	for _, line := range j.w.disk.lines {
+		j.record(line)
+	}
+	j.w.tell, j.again = tell, false
+	for _, seq := range slices.Sorted(maps.Keys(j.acks)) {
+		if seq > int64(left) {
+			j.fail(kept, "record %d (command %s) was acknowledged, and %d are left", seq, j.acks[seq], left)
+		}
+	}
+}
+
+// record looks at a record as it is written.
+func (j *judge) record(line []byte) {
+	r, err := team.DecodeRecord(j.truth.Seq()+1, string(line))
+	if err != nil {
+		j.fail(readable, "%v", err)
+		return
+	}
+	if j.w.tell != nil {
+		for _, l := range render.Lines(r) {
+			j.w.logf("  %d %s: %s", r.Seq, r.Actor, l)
+		}
+	}
+	j.command(r)
+	j.lateness(r)
+	for _, e := range r.Events {
+		j.event(r, e)
+	}
+	j.truth.Apply(r)
+	j.afterwards(r)
+}
+
+// command looks at whether the record may be what that command became.
+func (j *judge) command(r *team.Record) {
+	if j.ids[r.ID] {
+		j.fail(single, "the command %s is in the history twice, the second time as record %d", r.ID, r.Seq)
+	}
+	j.ids[r.ID] = true
+	in, ours := j.intentions[r.ID]
+	if !ours {
+		return // what a replica ends because it is overdue
+	}
+	if before := j.happened[in.number]; before != 0 {
+		j.fail(single, "%s wanted one %T, which happened as record %d and again as %d", in.Actor, in.Body, before, r.Seq)
+	}
+	j.happened[in.number] = r.Seq
+	if m, ok := j.truth.Member(in.Actor); ok && in.Incarnation != 0 && in.Incarnation != m.Incarnation {
+		j.fail(leases, "session %d of %s acted after session %d had taken its place", in.Incarnation, in.Actor, m.Incarnation)
+	}
+	if m, ok := j.truth.Member(about(in.Body)); ok && in.Lease != 0 && m.Status.Running() && (m.Lease != in.Lease || team.Host(m.Host) != in.Actor) {
+		j.fail(leases, "%s acted for %s under the lease %d, and %s holds the lease %d", in.Actor, m.Name, in.Lease, m.Host, m.Lease)
+	}
+	if task, fence := claimOf(in.Body); fence != 0 {
+		if t := j.tasks[task]; t == nil || t.fence != fence || t.status != team.InProgress {
+			j.fail(claims, "a %T under the claim %d of task %s was taken, and the task is %+v", in.Body, fence, task, *t)
+		}
+	}
+}
+
+// about is the member for whom a host acts with that body.
+func about(body team.Body) string {
+	switch b := body.(type) {
+	case *team.ReportStarted:
+		return b.Member
+	case *team.ReportStatus:
+		return b.Member
+	case *team.ReportStopped:
+		return b.Member
+	case *team.ReportFailed:
+		return b.Member
+	case *team.ReportTrouble:
+		return b.Member
+	case *team.DetachMember:
+		return b.Member
+	case *team.ReceiveMessages:
+		return b.Member
+	case *team.ClaimTask:
+		return b.Member
+	case *team.RequestPermission:
+		return b.Member
+	}
+	return ""
+}
+
+func claimOf(body team.Body) (task string, fence int64) {
+	switch b := body.(type) {
+	case *team.CompleteTask:
+		return b.Task, b.Fence
+	case *team.FailTask:
+		return b.Task, b.Fence
+	case *team.ReleaseTask:
+		return b.Task, b.Fence
+	}
+	return "", 0
+}
+
+// event looks at one event of a record, before the record is applied.
+func (j *judge) event(r *team.Record, e team.Event) {
+	switch e := e.(type) {
+	case *team.TaskCreated:
+		j.tasks[e.Task.ID] = &taskBook{status: team.Pending}
+	case *team.TaskClaimed, *team.TaskReleased, *team.TaskFailed, *team.TaskCompleted, *team.TaskDeleted, *team.TaskUpdated:
+		j.task(r, e)
+	case *team.MessageSent, *team.MessagesDelivered, *team.MessagesReturned:
+		j.letter(r, e)
+	case *team.PermissionRequested:
+		j.open[e.Permission.Request] = e.Permission.Member
+	case *team.PermissionAnswered:
+		if j.open[e.Request] == "" {
+			j.fail(asked, "the request %s was answered, and was not open", e.Request)
+		}
+		delete(j.open, e.Request)
+		if e.Outcome == "allowed" && (e.By == e.Member || e.By != team.User && e.By != j.truth.Team().Lead) {
+			j.fail(asked, "%q allowed the request of %s", e.By, e.Member)
+		}
+	case *team.PlanSubmitted:
+		j.open[e.Request] = e.Member
+	case *team.PlanAnswered:
+		if j.open[e.Request] == "" {
+			j.fail(asked, "the plan %s was answered, and was not open", e.Request)
+		}
+		delete(j.open, e.Request)
+		if e.Approved && r.Actor != team.User && r.Actor != j.truth.Team().Lead {
+			j.fail(asked, "%s approved the plan of %s", r.Actor, e.Member)
+		}
+	case *team.WorkSaved:
+		if t := j.tasks[e.Task]; t != nil && t.status == team.InProgress && t.holder != e.Saved.Member {
+			j.fail(workKept, "what %s saved of task %s is kept, and %s holds the task", e.Saved.Member, e.Task, t.holder)
+		}
+	case *team.WorkRecorded:
+		j.workRecorded(e)
+	case *team.LeadAttached:
+		j.leadAttached(r, e)
+	case *team.LeadLost:
+		j.leadLost(r, e)
+	case *team.MemberStopped:
+		j.end(e.Member)
+	case *team.MemberFailed:
+		j.end(e.Member)
+	case *team.ShutdownRequested:
+		if e.Member == j.truth.Team().Lead {
+			j.fail(crowned, "%s asked the lead to shut down", r.Actor)
+		}
+	case *team.MemberDetached:
+		j.host[e.Member] = ""
+	case *team.MemberAttached:
+		if had := j.host[e.Member]; had != "" {
+			j.fail(leases, "%s was given to %s while %s had it", e.Member, e.Host, had)
+		}
+		j.host[e.Member] = e.Host
+		m, _ := j.truth.Member(e.Member)
+		if h := j.w.hostNamed(e.Host); h != nil && m.Host != "" && h.taken != m.Host && !j.again {
+			j.fail(leases, "%s took %s from %s, and had not found it dead", e.Host, e.Member, m.Host)
+		}
+	}
+}
+
+func (j *judge) end(member string) {
+	j.lost[member] = true
+	j.host[member] = ""
+	if member == j.truth.Team().Lead {
+		j.fail(crowned, "the lead was ended")
+	}
+}
+
+func (j *judge) task(r *team.Record, e team.Event) {
+	at := func(id string) *taskBook {
+		if t := j.tasks[id]; t != nil {
+			return t
+		}
+		return &taskBook{}
+	}
+	leads := r.Actor == team.User || r.Actor == j.truth.Team().Lead
+	switch e := e.(type) {
+	case *team.TaskClaimed:
+		t := at(e.Task)
+		if t.status != team.Pending || e.Fence <= t.fence {
+			j.fail(claims, "%s claimed task %s under %d, and it is %+v", e.Member, e.Task, e.Fence, *t)
+		}
+		if task, _ := j.truth.Task(e.Task); len(task.Blocked()) > 0 {
+			j.fail(claims, "%s claimed task %s, which waits for %v", e.Member, e.Task, task.Blocked())
+		}
+		if team := j.truth.Team(); j.lead.lost && e.Member != team.Lead {
+			j.fail(nothing, "%s claimed task %s while there was no lead", e.Member, e.Task)
+		} else if team.Status == "consolidating" {
+			j.fail(nothing, "%s claimed task %s while the team was brought to its end", e.Member, e.Task)
+		}
+		j.begins(e.Task, e.Member)
+		t.status, t.holder, t.fence, t.taken = team.InProgress, e.Member, e.Fence, ""
+	case *team.TaskCompleted:
+		t := at(e.Task)
+		if t.taken != "" && e.By == t.taken && e.By != j.truth.Team().Lead {
+			j.fail(handedOn, "%s completed task %s, which was taken from it", e.By, e.Task)
+		}
+		if t.status != team.InProgress && !(leads && t.status == team.Pending) || t.holder != e.By && !leads {
+			j.fail(claims, "%s completed task %s, which is %+v", e.By, e.Task, *t)
+		}
+		t.status = team.Completed
+		if t.holder == e.By && !j.again {
+			t.done = j.w.edited[e.By]
+		}
+	case *team.TaskReleased:
+		at(e.Task).status = team.Pending
+		at(e.Task).fence++
+		if !strings.HasPrefix(r.Actor, team.Host("")) {
+			at(e.Task).onlyFor = "" // on purpose
+		}
+	case *team.TaskFailed:
+		if t := at(e.Task); t.status != team.InProgress || t.holder != e.By {
+			j.fail(claims, "%s failed task %s, which is %+v", e.By, e.Task, *t)
+		}
+		at(e.Task).status, at(e.Task).onlyFor = team.Pending, ""
+		at(e.Task).fence++
+	case *team.TaskDeleted:
+		at(e.Task).status = team.Deleted
+	case *team.TaskUpdated:
+		if t := at(e.Task); e.Owner != nil && t.status == team.InProgress && t.holder != *e.Owner {
+			t.status, t.taken = team.Pending, t.holder
+			t.fence++
+		}
+		if looked, ok := j.reassigned[r.ID]; e.Owner != nil && ok {
+			at(e.Task).looked = looked
+		} else if e.Owner != nil {
+			at(e.Task).onlyFor = "" // only the command that reassigns looks for what was saved
+		}
+	}
+}
+
+func (j *judge) letter(r *team.Record, e team.Event) {
+	switch e := e.(type) {
+	case *team.MessageSent:
+		m := e.Message
+		if m.Seq != j.lastSeq+1 {
+			j.fail(onceGiven, "message #%d follows #%d", m.Seq, j.lastSeq)
+		}
+		j.lastSeq = m.Seq
+		if m.From == team.User && r.Actor != team.User {
+			j.fail(crowned, "%s sent a message as the user", r.Actor)
+		}
+		to := m.Recipients
+		if len(to) == 0 {
+			to = []string{m.To}
+		}
+		for _, name := range to {
+			if j.lost[name] {
+				j.fail(returned, "message #%d was sent to %s, which has ended", m.Seq, name)
+			}
+			l := &letterBook{command: r.ID, message: m}
+			if j.lead.lost && m.From != "" && m.From != team.User && m.From != j.truth.Team().Lead {
+				l.held = j.lead.losses
+			}
+			j.mail[letterKey{name, m.Seq}] = l
+		}
+	case *team.MessagesDelivered:
+		lead := j.truth.Team().Lead
+		m, _ := j.truth.Member(e.Member)
+		for _, seq := range e.Seqs {
+			key := letterKey{e.Member, seq}
+			l := j.mail[key]
+			switch {
+			case l == nil || l.returned || l.delivered:
+				j.fail(onceGiven, "%s was given #%d, which did not wait for it: %+v", e.Member, seq, l)
+				return
+			case !(e.Member == lead && m.Agent == team.External) && !j.seen[seenKey{key, l.command}]:
+				j.fail(notLost, "#%d counts as delivered, and %s has not read it", seq, e.Member)
+			case j.waits(l):
+				j.fail(held, "%s was given #%d, and there is no lead", e.Member, seq)
+			}
+			l.delivered = true
+		}
+	case *team.MessagesReturned:
+		for _, seq := range e.Seqs {
+			if l := j.mail[letterKey{e.Member, seq}]; l != nil {
+				l.returned = true
+				j.comesBack(r, e.Member, l)
+			}
+		}
+	}
+}
+
+// workRecorded looks at the record of what a task did: nothing that its holder did before the end may be missing.
+func (j *judge) workRecorded(e *team.WorkRecorded) {
+	t := j.tasks[e.Task]
+	if t == nil || j.again {
+		return
+	}
+	if e.Work.Done && t.status == team.Completed && t.holder == e.Work.Member && changesOf(e.Work.Commit) < t.done {
+		j.fail(recorded, "the record of task %s ends with %q, and %s had made %d changes when it completed it", e.Task, e.Work.Commit, t.holder, t.done)
+	}
+}
+
+// comesBack looks whether a message that was returned is told of to its sender.
+func (j *judge) comesBack(r *team.Record, member string, l *letterBook) {
+	m := l.message
+	if m.Type != team.TypeMessage && m.Type != team.TypeBroadcast || m.Incarnation != 0 {
+		return
+	}
+	for _, e := range r.Events {
+		if s, ok := e.(*team.MessageSent); ok && strings.Contains(s.Message.Body, fmt.Sprintf("#%d from %s", m.Seq, m.From)) {
+			return
+		}
+	}
+	j.fail(returned, "#%d from %s to %s came back to nobody", m.Seq, m.From, member)
+}
+
+// afterwards looks at the team after the record.
+func (j *judge) afterwards(r *team.Record) {
+	before := j.members
+	j.members = make([]sitting, 0, len(before)+1)
+	for i, m := range j.truth.Members() { // nobody leaves the list
+		j.members = append(j.members, sitting{m.Incarnation, m.Status.Running()})
+		if i >= len(before) {
+			continue
+		}
+		was := before[i]
+		switch {
+		case m.Incarnation != was.incarnation || !m.Status.Running():
+			for request, of := range j.open {
+				if of == m.Name && strings.HasPrefix(request, "permission") {
+					j.fail(asked, "the session of %s ended with record %d, and its request %s did not", m.Name, r.Seq, request)
+				}
+			}
+			if m.Status.Running() {
+				continue
+			}
+			for request, of := range j.open {
+				if of == m.Name {
+					delete(j.open, request) // the plan of somebody who is gone
+				}
+			}
+			if was.running {
+				j.orphans(m.Name)
+			}
+		}
+	}
+}
+
+// orphans looks whether anything waits for a member that ended.
+func (j *judge) orphans(member string) {
+	for key, l := range j.mail {
+		if key.member == member && !l.delivered && !l.returned {
+			j.fail(returned, "%s ended, and #%d still waits for it", member, key.seq)
+		}
+	}
+	for id, t := range j.tasks {
+		if t.holder == member && t.status == team.InProgress {
+			j.fail(claims, "%s ended, and still holds task %s", member, id)
+		}
+	}
+}
+
+// starts takes note of a session that runs.
+func (j *judge) starts(a *session) {
+	j.live = slices.DeleteFunc(j.live, func(b *session) bool { return !b.of.alive })
+	for _, b := range j.live {
+		if b.member.Name == a.member.Name && b.member.Incarnation == a.member.Incarnation {
+			j.fail(leases, "session %d of %s runs twice, on %s and on %s", a.member.Incarnation, a.member.Name, b.seat.host.id(), a.seat.host.id())
+		}
+	}
+	j.live = append(j.live, a)
+	j.w.logf("%s starts for %s, in %s with %v", a.of.name, a.seat.host.id(), a.context.id, a.context.seqs)
+}
+
+// reads looks at a message that comes into a context.
+func (j *judge) reads(a *session, m team.Message, road string) {
+	name := a.member.Name
+	j.w.logf("%s reads #%d (%s)", a.of.name, m.Seq, road)
+	l := j.mail[letterKey{name, m.Seq}]
+	if l == nil || l.message.Body != m.Body {
+		j.fail(onceGiven, "%s reads #%d, which is not in the history", name, m.Seq)
+		return
+	}
+	if slices.Contains(a.context.seqs, m.Seq) {
+		j.fail(onceGiven, "%s reads #%d twice in one context", name, m.Seq)
+	}
+	if j.waits(l) {
+		j.fail(held, "%s reads #%d, and there is no lead", name, m.Seq)
+	}
+	if road != byTool {
+		last := &a.last
+		if l.held != 0 { // what was not held came before
+			last = &a.lastHeld
+		}
+		if m.Seq < *last {
+			j.fail(onceGiven, "%s reads #%d after #%d", name, m.Seq, *last)
+		}
+		*last = m.Seq
+	}
+	if m.Incarnation != 0 && m.Incarnation != a.member.Incarnation {
+		j.fail(onceGiven, "session %d of %s reads #%d, which is for session %d", a.member.Incarnation, name, m.Seq, m.Incarnation)
+	}
+	j.seen[seenKey{letterKey{name, m.Seq}, l.command}] = true
+}
+
+// edits looks at a session that changes a file.
+func (j *judge) edits(a *session) {
+	if !j.truth.Writes(a.member.Name) {
+		j.fail(approval, "%s changes a file, and its plan is not approved", a.member.Name)
+	}
+}

@@ -1,0 +1,263 @@
+package simtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cadre/internal/liveness/heartbeat"
+	"cadre/internal/team"
+)
+
+// The promises about who leads, and about what goes on without a lead.
+const (
+	heard    = "nobody is declared lost while signs of life arrive, whatever the clocks say"
+	noticed  = "a lead that is gone is noticed"
+	crown    = "the lead is taken away on the user's word, or from a session that is silent"
+	nothing  = "who has no lead, and a team that is brought to its end, begins nothing new"
+	held     = "what members say waits while there is no lead, and comes afterwards, in order and once"
+	rests    = "without a lead a session ends at its limit, and who is blocked gives its tasks back"
+	workKept = "what was saved of a task goes to who goes on with it"
+	told     = "the lead is told of late messages, once for each time that they are late"
+	handedOn = "a task that was given to somebody else is not completed by its old owner"
+)
+
+// sight is the sign of life of the lead that a process saw last.
+type sight struct {
+	beat heartbeat.Beat
+	at   time.Duration // when it saw that first
+}
+
+// vigil is what the judge knows of signs of life.
+type vigil struct {
+	given  map[string]time.Duration // the last one, by the session that led
+	seen   map[*process]sight
+	losing map[string]int64 // by host: what it knew of the history when it found the lead lost
+	taking map[string]look  // by the id of a command that takes the lead
+}
+
+// look is what a process knew when it made up its mind about who leads.
+type look struct {
+	by      *leading
+	seq     int64         // of the history
+	silence time.Duration // for how long it had seen no new sign of life
+}
+
+// leadBook is what the history says of who leads.
+type leadBook struct {
+	since  int64 // the record with which it took the lead, or came back
+	lost   bool
+	losses int
+	late   map[letterKey]bool // the lead was told of it
+}
+
+func (j *judge) lives(b heartbeat.Beat) { j.given[b.Session] = j.w.now }
+
+func (j *judge) looks(p *process, b heartbeat.Beat) {
+	if s, ok := j.vigil.seen[p]; !ok || s.beat != b {
+		j.vigil.seen[p] = sight{b, j.w.now}
+	}
+}
+
+// silence is for how long no new sign of life has arrived at the process.
+func (j *judge) silence(p *process) time.Duration {
+	s, ok := j.vigil.seen[p]
+	if !ok {
+		return 0
+	}
+	return j.w.now - s.at
+}
+
+// gives looks at a host that gives the lead up.
+func (j *judge) gives(h *host, at team.Team) {
+	j.losing[h.id()] = h.replica.Seq()
+	if silence, least := j.silence(h.of), 2*millis(at.Timing.OrDefaults().Beat); silence < least {
+		j.fail(heard, "%s declares session %s lost %s after a sign of life of it", h.id(), at.LeadSession, silence)
+	}
+}
+
+// takes looks at a process that sets about taking the lead. When the command arrives is another matter.
+func (j *judge) takes(id string, l *leading) {
+	j.taking[id] = look{l, l.replica.Seq(), j.silence(l.of)}
+}
+
+func (j *judge) leadLost(r *team.Record, e *team.LeadLost) {
+	if known, ok := j.losing[strings.TrimPrefix(r.Actor, team.Host(""))]; ok && known < j.lead.since && !j.again {
+		j.fail(heard, "%s declares session %s lost, on the word of what it saw before record %d", r.Actor, e.Session, j.lead.since)
+	}
+	j.lead.lost = true
+	j.lead.losses++
+}
+
+func (j *judge) leadAttached(r *team.Record, e *team.LeadAttached) {
+	defer func() { j.lead.since, j.lead.lost = r.Seq, false }()
+	had := j.truth.Team().LeadSession
+	in, ours := j.intentions[r.ID]
+	b, ok := in.Body.(*team.AttachLead)
+	if !ours || !ok || j.again || had == "" || had == team.User || had == e.Session || b.TakeOver || j.truth.Team().LeadLost != 0 {
+		return
+	}
+	i := slices.IndexFunc(j.w.leads, func(l *leading) bool { return l.session == had && l.of.alive })
+	if i < 0 || strings.HasPrefix(r.ID, j.w.leads[i].of.name+"-") { // it is dead, or leaves by itself
+		return
+	}
+	switch took, ok := j.taking[r.ID]; {
+	case !ok:
+		j.fail(crown, "%s took the lead from session %s, which lives", r.ID, had)
+	case took.seq < j.lead.since:
+		j.fail(crown, "%s gave the lead of session %s, which lives, to %s, on the word of what it saw before record %d", took.by.of.name, had, e.Session, j.lead.since)
+	case took.silence < 2*millis(j.w.plan.Timing.Beat):
+		j.fail(crown, "%s gave the lead of session %s, which lives, to %s, %s after a sign of life of it", took.by.of.name, had, e.Session, took.silence)
+	}
+}
+
+// waits reports whether the letter is held, because there is no lead.
+func (j *judge) waits(l *letterBook) bool { return j.lead.lost && l.held == j.lead.losses }
+
+// letters are all that wait for the member, whether or not they are held.
+func (j *judge) letters(m team.Member) (all []team.Message) {
+	for _, seq := range m.Inbox {
+		if l := j.mail[letterKey{m.Name, seq}]; l != nil {
+			all = append(all, l.message)
+		}
+	}
+	return all
+}
+
+// lateness looks at what the lead is told of messages that wait for long.
+func (j *judge) lateness(r *team.Record) {
+	marked, notice := false, false
+	for _, e := range r.Events {
+		switch e := e.(type) {
+		case *team.MessagesLate:
+			marked = true
+			for _, seq := range e.Seqs {
+				key := letterKey{e.Member, seq}
+				if j.lead.late[key] {
+					j.fail(told, "#%d for %s is late again, and was not sent again", seq, e.Member)
+				}
+				if l := j.mail[key]; l == nil || l.delivered || l.returned || j.waits(l) {
+					j.fail(told, "#%d does not wait for %s, and is late", seq, e.Member)
+				}
+				j.lead.late[key] = true
+			}
+		case *team.MessagesResent:
+			for _, seq := range e.Seqs {
+				delete(j.lead.late, letterKey{e.Member, seq})
+			}
+			if len(r.Events) > 1 {
+				j.fail(onceGiven, "messages for %s are sent again as others", e.Member)
+			}
+		case *team.MessageSent:
+			notice = notice || e.Message.Type == team.TypeSystem && e.Message.From == "" && strings.HasPrefix(e.Message.Body, "Not delivered to ")
+		}
+	}
+	if _, resends := j.intentions[r.ID].Body.(*team.ResendMessages); resends {
+		for _, e := range r.Events {
+			if _, ok := e.(*team.MessagesResent); !ok {
+				j.fail(onceGiven, "a message that is sent again became a %T", e)
+			}
+		}
+	}
+	if marked != notice {
+		j.fail(told, "record %d marks messages as late: %t; it tells the lead of that: %t", r.Seq, marked, notice)
+	}
+}
+
+// overwrites looks at a file of saved work that is replaced, or removed.
+func (j *judge) overwrites(member string, old, by savedWork) {
+	if old.Task == by.Task && old.Done <= by.Done {
+		return
+	}
+	if t := j.tasks[old.Task]; t != nil && t.onlyFor == member && !j.isKept(member, old) {
+		j.fail(workKept, "what %s saved of task %s (%d changes) is removed, and is not kept with the task", member, old.Task, old.Done)
+	}
+}
+
+// outdated reports whether the seat has not heard yet that its member, or the task, is not its own any more.
+func (j *judge) outdated(s *seat, task string) bool {
+	m, _ := j.truth.Member(s.member)
+	t := j.tasks[task]
+	return m.Lease != s.lease || t == nil || t.status != team.InProgress || t.holder != s.member
+}
+
+// begins looks at who goes on with a task that others have saved something of.
+func (j *judge) begins(id, member string) {
+	t := j.tasks[id]
+	for _, other := range sortedKeys(j.w.saved) {
+		if f := j.w.saved[other]; f.Task == id && t.onlyFor == other && other != member && !j.isKept(other, f) && !j.again {
+			j.fail(workKept, "%s goes on with task %s, and what %s saved of it (%d changes) is not kept with it", member, id, other, f.Done)
+		}
+	}
+	t.onlyFor, t.looked = member, 0
+}
+
+// isKept reports whether what the member saved is with the task, or need not be: it came after whoever gave the task to somebody else had looked.
+func (j *judge) isKept(member string, f savedWork) bool {
+	if book := j.tasks[f.Task]; book != nil && book.looked != 0 && f.when > book.looked {
+		return true
+	}
+	t, ok := j.truth.Task(f.Task)
+	var done int
+	if t.Saved != nil {
+		fmt.Sscanf(t.Saved.Diff, member+" %d", &done)
+	}
+	return !ok || f.Done == 0 || f.stale || t.Status == team.Completed || t.Status == team.Deleted || done >= f.Done || j.truth.Team().Status == team.TeamAborted
+}
+
+// alone looks, once all clocks are right, at what is overdue in a team that has lost its lead, or should have noticed that.
+func (j *judge) alone() {
+	const slack = 4 * time.Second
+	calm := j.w.plan.Calm
+	t := j.truth.Team()
+	timing := t.Timing.OrDefaults()
+	overdue := func(due team.Time) bool {
+		return j.w.now > max(calm, time.Duration(due-epoch)*time.Millisecond)+slack
+	}
+	if t.Status == team.TeamAborted || !j.w.plan.Led {
+		return
+	}
+	if t.LeadLost == 0 {
+		j.unheard(t, calm+slack)
+	}
+	for _, m := range j.truth.Members() {
+		if !m.Status.Running() {
+			continue
+		}
+		for _, msg := range j.truth.Inbox(m.Name) {
+			due := max(msg.SentAt, msg.ResentAt, t.LeadSince) + team.Time(timing.Undelivered)
+			if t.LeadLost == 0 && m.Name != t.Lead && !msg.Quiet && overdue(due) && !slices.Contains(m.Late, msg.Seq) {
+				j.fail(told, "#%d waits for %s, and the lead was not told of that", msg.Seq, m.Name)
+			}
+		}
+		if t.LeadLost == 0 || m.Name == t.Lead || m.Shutdown.Request != "" {
+			continue
+		}
+		if overdue(t.LeadLost + team.Time(timing.Zombie)) {
+			for _, h := range j.w.hosts {
+				if s := h.seat(m.Name); s != nil && s.incarnation == m.Incarnation && s.session != nil && s.session.of.alive {
+					j.fail(rests, "%s still runs, and there has been no lead since %d", m.Name, t.LeadLost)
+				}
+			}
+		}
+		if m.Status == team.Blocked && len(j.truth.Held(m.Name)) > 0 && overdue(max(m.Since, t.LeadLost)+team.Time(timing.Blocked)) {
+			j.fail(rests, "%s is blocked since %d without a lead, and keeps its task", m.Name, m.Since)
+		}
+	}
+}
+
+// unheard looks whether somebody should have noticed that the lead is gone. Nobody could before a host ran.
+func (j *judge) unheard(t team.Team, after time.Duration) {
+	if t.LeadSession == "" || t.LeadSession == team.User {
+		return
+	}
+	timing := t.Timing.OrDefaults()
+	if !slices.ContainsFunc(j.w.hosts, func(h *host) bool { return h.of.alive }) {
+		return
+	}
+	last := max(after, j.w.booted, j.given[t.LeadSession], time.Duration(t.LeadSince-epoch)*time.Millisecond)
+	if j.w.now > last+millis(timing.LeadLost)+3*millis(timing.Beat)+time.Second {
+		j.fail(noticed, "session %s gave no sign of life since %s, and is not lost", t.LeadSession, j.given[t.LeadSession])
+	}
+}

@@ -1,0 +1,164 @@
+package simtest
+
+import (
+	"time"
+
+	"cadre/internal/team"
+)
+
+// person is somebody outside: the user at the command line, or a lead that no host runs.
+type person struct {
+	office
+	name string                       // as the actor of commands
+	todo []func(p *person, t *thread) // p is who does it in the end
+	news bell
+}
+
+func (w *world) person(name, actor string) *person { return w.personOn(name, actor, w.machines[0]) }
+
+func (w *world) personOn(name, actor string, on *machine) *person {
+	p := &person{office: office{of: w.process(name, on)}, name: actor}
+	p.of.spawn("hands", p.run)
+	return p
+}
+
+// run does what the person has in mind, one thing after the other.
+func (p *person) run(t *thread) {
+	p.open(t)
+	for {
+		for len(p.todo) == 0 {
+			t.await(never, &p.news)
+		}
+		p.todo[0](p, t) // who is killed in the middle of it begins it anew
+		p.todo = p.todo[1:]
+	}
+}
+
+// ask has the person send a command, made from the team as the person sees it then; nil for nothing.
+func (p *person) ask(body func(s *team.State) team.Body) {
+	p.todo = append(p.todo, func(p *person, t *thread) {
+		var b team.Body
+		if p.replica.Refresh(forever) != nil {
+			return
+		}
+		p.view(func(s *team.State) { b = body(s) })
+		if b != nil {
+			p.insist(t, team.Command{Actor: p.name, Body: b})
+		}
+	})
+	p.news.ring()
+}
+
+// leads is the thread of a lead that is a person: it reads its mail and answers what it is asked.
+func (p *person) leads(t *thread) {
+	for p.replica == nil {
+		t.sleep(10 * time.Millisecond)
+	}
+	for {
+		var mail []team.Message
+		p.view(func(s *team.State) { mail = s.Inbox(p.name) })
+		if len(mail) == 0 {
+			if p.replica.Wait(forever, p.replica.Seq()) != nil {
+				t.sleep(100 * time.Millisecond)
+			}
+			continue
+		}
+		t.sleep(time.Duration(t.rng.IntN(500)) * time.Millisecond)
+		r, err := p.insist(t, team.Command{Actor: p.name, Body: &team.ReceiveMessages{}})
+		if err != nil || r.Record == nil {
+			continue
+		}
+		for _, m := range mail {
+			switch m.Type {
+			case team.TypePlanRequest:
+				if p.of.w.calm || t.rng.IntN(3) > 0 {
+					p.insist(t, team.Command{Actor: p.name, Body: &team.AnswerPlan{Request: m.Ref, Approved: p.of.w.calm || t.rng.IntN(2) == 0, Feedback: "see there"}})
+				}
+			case team.TypePermissionRequest:
+				if t.rng.IntN(2) == 0 {
+					p.insist(t, team.Command{Actor: p.name, Body: &team.AnswerPermission{Request: m.Ref, Allow: t.rng.IntN(2) == 0}})
+				}
+			}
+		}
+	}
+}
+
+// found makes the team.
+func (p *person) found(plan Plan) {
+	p.todo = append(p.todo, func(p *person, t *thread) {
+		bodies := []team.Body{&team.CreateTeam{TeamID: "t-1", Name: "demo", Dir: "/d", LeadAgent: plan.Lead,
+			Permissions: team.Permissions{Policy: plan.Policy, Millis: 3000}, Timing: plan.Timing}}
+		for _, m := range plan.Members {
+			bodies = append(bodies, &team.SpawnMember{Name: m.Name, Agent: m.Agent, Role: m.Role, PlanApproval: m.Plans})
+		}
+		for _, b := range bodies {
+			p.insist(t, team.Command{Actor: team.User, Body: b})
+		}
+	})
+	p.news.ring()
+}
+
+// answers is what the user does now and then: it answers what waits for it.
+func (p *person) answers(t *thread) {
+	for {
+		t.sleep(time.Duration(300+t.rng.IntN(2500)) * time.Millisecond)
+		if t.rng.IntN(3) > 0 {
+			p.ask(func(s *team.State) team.Body {
+				if open := s.Permissions(); len(open) > 0 {
+					return &team.AnswerPermission{Request: open[0].Request, Allow: t.rng.IntN(3) > 0}
+				}
+				return nil
+			})
+		}
+	}
+}
+
+// tidy is what a sensible user does once nothing goes wrong any more: what waits for a person gets one.
+func (p *person) tidy(t *thread) {
+	for {
+		t.sleep(5 * time.Second)
+		p.ask(func(s *team.State) team.Body {
+			if s.Team().Status == team.TeamConsolidating {
+				return &team.SetStatus{Status: team.TeamActive}
+			}
+			teammate := ""
+			for _, m := range s.Members() {
+				switch {
+				case !m.Status.Running() || m.Shutdown.Request != "":
+				case m.Setbacks >= team.MaxSetbacks:
+					return &team.RetryMember{Member: m.Name}
+				case m.Name != s.Team().Lead && m.Agent != team.Shell:
+					teammate = m.Name
+				}
+			}
+			if teammate == "" {
+				return &team.SpawnMember{Name: "helper", Agent: team.Claude}
+			}
+			for task := range s.Tasks() {
+				owner, _ := s.Member(task.Owner)
+				switch {
+				case task.GivenUp():
+					return &team.ReleaseTask{Task: task.ID, Reason: "once more"}
+				case task.Status == team.Pending && len(task.Blocked()) == 0 && task.Owner == "" && !claimable(s, task):
+					return &team.UpdateTask{Task: task.ID, Owner: &teammate}
+				case task.Status == team.InProgress && owner.Status == team.Idle && !s.Wakes(task.Owner) && owner.Plan.State != "submitted",
+					task.Status == team.InProgress && owner.Agent == team.External:
+					return &team.ReleaseTask{Task: task.ID, Reason: "nobody works on it"}
+				case task.Status == team.Pending && owner.Agent == team.External:
+					return &team.UpdateTask{Task: task.ID, Owner: &teammate}
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// claimable reports whether somebody that takes tasks by itself may take the task.
+func claimable(s *team.State, task team.Task) bool {
+	for _, m := range s.Members() {
+		if m.Status.Running() && m.Name != s.Team().Lead && m.Shutdown.Request == "" && (task.Role == "" || task.Role == m.Role) && (m.Agent != team.Shell || task.Run != "") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,156 @@
+package simtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"cadre/internal/team"
+)
+
+// Plan is what happens to a team in one history. All that it leaves open is luck that depends on the seed.
+type Plan struct {
+	Seed    uint64
+	Lead    string // its agent
+	Policy  string // who answers permission requests
+	Members []Newcomer
+	Led     bool // by a session, which gives signs of life and can be lost
+	Timing  team.Timing
+	Hosts   int
+	Noise   int  // of 1,000 commands so many are doubled or late
+	Repo    bool // the team works in a repository, so that hosts record what tasks did
+	Claims  bool // somebody claims tasks for others, and sessions claim some themselves, also late
+	Slow    bool // sessions are slow to take in what a tool returned, and mail comes when their host is cut off
+	Moves   []Move
+	Calm    time.Duration // when the faults are over
+}
+
+// Newcomer is a teammate with which the team begins.
+type Newcomer struct {
+	Name, Agent, Role string
+	Plans             bool
+}
+
+// Move is one thing that happens at a time of its own: A, B and C say which host, member or task, and how long, in the way of its kind.
+type Move struct {
+	At      time.Duration
+	Kind    string
+	A, B, C int
+}
+
+var names = []string{"ann", "bob", "cy", "dan"}
+
+// draw makes the plan of a seed. What came later than the first plans leaves the rest as it was.
+func draw(seed uint64) Plan {
+	p := drawSecond(seed)
+	rng := rand.New(rand.NewPCG(seed, 2))
+	if p.Slow = rng.IntN(4) == 0; !p.Slow {
+		return p
+	}
+	for range 1 + rng.IntN(3) {
+		at, host, to := p.drawTime(rng), rng.IntN(12), rng.IntN(12)
+		p.Moves = append(p.Moves, Move{At: at, Kind: "cut", A: host, B: 1, C: 50 + rng.IntN(400)})
+		for range 1 + rng.IntN(3) {
+			later := min(at+time.Duration(rng.IntN(400))*time.Millisecond, p.Calm-50*time.Millisecond)
+			p.Moves = append(p.Moves, Move{At: later, Kind: "message", A: to, B: rng.IntN(2), C: rng.IntN(3000)})
+		}
+	}
+	slices.SortStableFunc(p.Moves, func(a, b Move) int { return int(a.At - b.At) })
+	return p
+}
+
+// drawSecond makes the plan that a seed had before sessions could be slow.
+func drawSecond(seed uint64) Plan {
+	p := drawFirst(seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	p.Repo, p.Claims = rng.IntN(3) == 0, rng.IntN(3) == 0
+	for p.Claims && len(p.Moves) < 30 && rng.IntN(3) > 0 {
+		p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: "claim", A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
+	}
+	slices.SortStableFunc(p.Moves, func(a, b Move) int { return int(a.At - b.At) })
+	return p
+}
+
+// drawTime is a time before everything heals.
+func (p *Plan) drawTime(rng *rand.Rand) time.Duration {
+	return (50*time.Millisecond + time.Duration(rng.Int64N(int64(p.Calm-100*time.Millisecond)))).Round(time.Millisecond)
+}
+
+// drawFirst makes the plan that a seed had first.
+func drawFirst(seed uint64) Plan {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	p := Plan{Seed: seed, Lead: []string{team.External, team.Claude}[rng.IntN(2)], Hosts: 1 + rng.IntN(3), Noise: []int{0, 0, 10, 60}[rng.IntN(4)],
+		Policy: []string{"", "lead", "user"}[rng.IntN(3)]}
+	if p.Led = rng.IntN(2) == 0; p.Led {
+		p.Timing = team.Timing{Beat: int64(100 + rng.IntN(150)), LeadLost: int64(500 + rng.IntN(500)), Offline: 1000, Zombie: []int64{int64(300 + rng.IntN(3000)), 30_000}[rng.IntN(4)/3],
+			Blocked: int64(200 + rng.IntN(600)), Undelivered: int64(300 + rng.IntN(2000)), Stale: int64(1000 + rng.IntN(1500))}
+	}
+	for _, name := range names[:1+rng.IntN(3)] {
+		p.Members = append(p.Members, Newcomer{Name: name, Agent: []string{team.Claude, team.Claude, team.Shell}[rng.IntN(3)], Role: []string{"", "", "tester"}[rng.IntN(3)]})
+		last := &p.Members[len(p.Members)-1]
+		last.Plans = last.Agent != team.Shell && rng.IntN(3) == 0
+	}
+	p.Calm = time.Duration(1500+rng.IntN(3500)) * time.Millisecond
+	add := func(kinds []moveKind, n int) {
+		for range n {
+			p.Moves = append(p.Moves, Move{At: p.drawTime(rng), Kind: drawKind(rng, kinds, p.Led), A: rng.IntN(12), B: rng.IntN(12), C: rng.IntN(3000)})
+		}
+	}
+	add(requests, 2+rng.IntN(9))
+	if rng.IntN(8) > 0 { // now and then nothing goes wrong at all
+		add(faults, 1+rng.IntN(6))
+	}
+	slices.SortStableFunc(p.Moves, func(a, b Move) int { return int(a.At - b.At) })
+	p.Moves = slices.Insert(p.Moves, 0, Move{At: 10 * time.Millisecond, Kind: "task"}, Move{At: 20 * time.Millisecond, Kind: "task", B: 1})
+	return p
+}
+
+func drawKind(rng *rand.Rand, kinds []moveKind, led bool) string {
+	weight := func(k moveKind) int {
+		if k.ofLed && !led {
+			return 0
+		}
+		return k.weight
+	}
+	sum := 0
+	for _, k := range kinds {
+		sum += weight(k)
+	}
+	n := rng.IntN(sum)
+	for _, k := range kinds {
+		if n -= weight(k); n < 0 {
+			return k.name
+		}
+	}
+	panic("not reached")
+}
+
+// String tells the plan to a person.
+func (p Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d: %d hosts, led by %s", p.Seed, p.Hosts, p.Lead)
+	if p.Led {
+		fmt.Fprintf(&b, " in a session of its own %+v", p.Timing)
+	}
+	for _, m := range p.Members {
+		fmt.Fprintf(&b, ", %s (%s", m.Name, m.Agent)
+		if m.Role != "" {
+			b.WriteString(", " + m.Role)
+		}
+		if m.Plans {
+			b.WriteString(", plans first")
+		}
+		b.WriteString(")")
+	}
+	if p.Repo {
+		b.WriteString(", in a repository")
+	}
+	fmt.Fprintf(&b, "; permissions are settled by %q, %d of 1,000 commands are doubled or late\n", p.Policy, p.Noise)
+	for _, m := range p.Moves {
+		fmt.Fprintf(&b, "%9.4fs  %s %d %d %d\n", m.At.Seconds(), m.Kind, m.A, m.B, m.C)
+	}
+	fmt.Fprintf(&b, "%9.4fs  everything heals\n", p.Calm.Seconds())
+	return b.String()
+}

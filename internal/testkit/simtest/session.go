@@ -1,0 +1,421 @@
+package simtest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"cadre/internal/team"
+)
+
+// session is the process of an agent: a model of one that turns prompts into tools and turns. What it was told is in its context, and in its
+// transcript, which stays when the session is killed.
+type session struct {
+	of      *process
+	seat    *seat
+	member  team.Member // as it was when the session was started
+	context *transcript
+	prompts []prompt
+	news    bell
+	end     bell
+	works   bool             // a turn runs
+	tried   map[string]int64 // by task: the claim that a worker worked on
+	last    int64            // the last message that came by a prompt
+
+	lastHeld int64 // the last of those that had waited for a lead
+}
+
+// prompt is something for the context.
+type prompt struct {
+	id    string
+	kind  team.WantKind
+	mail  []team.Message
+	tasks []team.Task
+}
+
+// transcript is what a session was told, as its agent keeps it.
+type transcript struct {
+	id   string
+	on   *machine
+	seqs []int64 // of the messages, in the order in which they came
+}
+
+// update is what the seat hears of the session.
+type update struct {
+	kind    updateKind
+	session string
+	prompt  string
+	seqs    []int64
+	text    string
+	trouble string
+	tool    string
+	answer  *answer
+}
+
+type updateKind int
+
+const (
+	uStarted updateKind = iota
+	uReceived
+	uTurnStarted
+	uToolFinished
+	uTurnEnded
+	uAsked
+	uBlocked
+)
+
+// answer is what a session waits for.
+type answer struct {
+	given, allow bool
+	bell         bell
+}
+
+// startSession starts the session of a seat. It goes on with the transcript of the last one where that is there.
+func (w *world) startSession(s *seat, m team.Member) *session {
+	a := &session{of: w.process(m.Name+"-session", s.host.of.on), seat: s, member: m, tried: map[string]int64{}}
+	a.of.spawn("agent", a.run)
+	return a
+}
+
+func (a *session) kill() {
+	a.of.kill()
+	a.end.ring()
+}
+
+func (a *session) emit(u update) {
+	if a.seat.host.of.alive {
+		a.seat.updates = append(a.seat.updates, u)
+		a.seat.news.ring()
+	}
+}
+
+func (a *session) run(t *thread) {
+	w := a.of.w
+	t.sleep(time.Duration(1+t.rng.IntN(30)) * time.Millisecond)
+	old := w.transcripts[a.member.Session]
+	if old != nil && old.on == a.of.on {
+		a.context = &transcript{id: old.id, on: old.on, seqs: slices.Clone(old.seqs)}
+	} else {
+		a.context = &transcript{id: w.numbered("transcript of " + a.member.Name), on: a.of.on}
+	}
+	w.transcripts[a.context.id] = a.context
+	w.judge.starts(a)
+	a.emit(update{kind: uStarted, session: a.context.id, seqs: slices.Clone(a.context.seqs)})
+	for {
+		for len(a.prompts) == 0 {
+			t.await(never, &a.news)
+		}
+		a.works = true
+		a.turn(t)
+		a.works = false
+	}
+}
+
+// told takes messages into the context.
+func (a *session) told(mail []team.Message, road string) {
+	for _, m := range mail {
+		a.of.w.judge.reads(a, m, road)
+		a.context.seqs = append(a.context.seqs, m.Seq)
+	}
+}
+
+// next takes the next prompt into the context.
+func (a *session) next(t *thread) prompt {
+	p := a.prompts[0]
+	a.prompts = a.prompts[1:]
+	t.step()
+	a.told(p.mail, "prompt")
+	t.step()
+	a.emit(update{kind: uReceived, prompt: p.id})
+	return p
+}
+
+func (a *session) turn(t *thread) {
+	p := a.next(t)
+	a.emit(update{kind: uTurnStarted})
+	t.sleep(time.Duration(1+t.rng.IntN(100)) * time.Millisecond)
+	ok := a.of.w.calm
+	trouble := ""
+	if !ok && t.rng.IntN(20) == 0 {
+		trouble = "overloaded"
+	}
+	a.react(t, p.mail)
+	if trouble == "" && !a.seat.worker {
+		a.work(t, p)
+	}
+	if a.seat.worker {
+		a.serve(t)
+	}
+	for len(a.prompts) > 0 && t.rng.IntN(2) == 0 { // what comes while it works is in its context at the next tool boundary
+		q := a.next(t)
+		a.react(t, q.mail)
+		a.work(t, q)
+	}
+	text := ""
+	if t.rng.IntN(2) == 0 {
+		text = "I am done with it."
+	}
+	t.step()
+	a.emit(update{kind: uTurnEnded, text: text, trouble: trouble})
+}
+
+// work does the tasks that the prompt told of, as well as an agent does.
+func (a *session) work(t *thread, p prompt) {
+	for _, task := range p.tasks {
+		if a.plans(t) {
+			return
+		}
+		t.sleep(time.Duration(5+t.rng.IntN(300)) * time.Millisecond)
+		if t.rng.IntN(3) == 0 && !a.permitted(t) {
+			continue
+		}
+		a.edit(t)
+		if t.rng.IntN(8) == 0 || a.seat.zombie() && t.rng.IntN(2) == 0 {
+			a.stuck(t)
+		}
+		if a.chats(t) {
+			a.call(t, &team.SendMessage{To: a.somebody(t), Body: "I am at task " + task.ID, Priority: []string{"", "urgent"}[t.rng.IntN(2)]})
+		}
+		if a.chats(t) {
+			a.call(t, &team.CreateTask{Subject: "what task " + task.ID + " left", Retries: 1})
+		}
+		if a.of.w.plan.Claims && !a.of.w.calm && t.rng.IntN(4) == 0 {
+			a.claimLate(time.Duration(t.rng.IntN(900)) * time.Millisecond)
+		}
+		switch luck := t.rng.IntN(12); {
+		case a.of.w.calm || luck < 9:
+			a.call(t, &team.CompleteTask{Task: task.ID, Result: []string{"", "found it"}[t.rng.IntN(2)]})
+		case luck == 9:
+			a.call(t, &team.FailTask{Task: task.ID, Reason: "it does not work"})
+		case luck == 10:
+			a.call(t, &team.ReleaseTask{Task: task.ID, Reason: "not for me"})
+		} // or it forgets
+	}
+}
+
+// serve is what an agent without a model does: it takes the tasks that are for it, one after the other.
+func (a *session) serve(t *thread) {
+	for task := a.take(t); task != nil; task = a.take(t) {
+		a.tried[task.Task] = task.Fence
+		t.sleep(time.Duration(5+t.rng.IntN(300)) * time.Millisecond)
+		a.of.w.edited[a.member.Name]++
+		switch luck := t.rng.IntN(8); {
+		case a.of.w.calm || luck < 6:
+			a.call(t, &team.CompleteTask{Task: task.Task, Fence: task.Fence, Result: "exit 0"})
+		case luck == 6: // it is thought to be lost, and is not
+			a.late([]team.Body{&team.CompleteTask{Task: task.Task, Fence: task.Fence, Result: "exit 0, late"},
+				&team.ReleaseTask{Task: task.Task, Fence: task.Fence, Reason: "interrupted, late"}}[t.rng.IntN(2)], time.Duration(t.rng.IntN(900))*time.Millisecond)
+			a.call(t, &team.ReleaseTask{Task: task.Task, Fence: task.Fence, Reason: "interrupted"})
+		default:
+			a.call(t, &team.FailTask{Task: task.Task, Fence: task.Fence, Reason: "exit 1"})
+		}
+		a.finish(t, task)
+	}
+}
+
+// take takes the next task for a worker: one that its member holds and that was not tried here, else the next of the list; nil for none. The worker
+// ends by itself where the list cannot be had.
+func (a *session) take(t *thread) (claimed *team.TaskClaimed) {
+	a.seat.host.view(func(st *team.State) {
+		for _, task := range st.Held(a.member.Name) {
+			if a.tried[task.ID] != task.Fence && claimed == nil {
+				claimed = &team.TaskClaimed{Task: task.ID, Member: a.member.Name, Fence: task.Fence}
+			}
+		}
+	})
+	if claimed != nil {
+		return claimed
+	}
+	r, err := a.use(t, &team.ClaimTask{})
+	if err != nil && team.CodeOf(err) == "" {
+		a.kill()
+		t.await(never)
+	}
+	if r == nil {
+		return nil
+	}
+	for _, e := range r.Events {
+		if e, ok := e.(*team.TaskClaimed); ok {
+			return e
+		}
+	}
+	return nil
+}
+
+// late uses a tool of which nobody waits for the answer, after a while.
+func (a *session) late(body team.Body, after time.Duration) {
+	if h := a.seat.host; h.of.alive {
+		h.of.spawn(a.member.Name+"/late", func(t *thread) {
+			t.sleep(after)
+			a.seat.act(t, body)
+		})
+	}
+}
+
+// claimLate has a shell command of the session claim a task, by the command line, when the turn may be over.
+func (a *session) claimLate(after time.Duration) {
+	if h := a.seat.host; h.of.alive {
+		h.of.spawn(a.member.Name+"/late", func(t *thread) {
+			t.sleep(after)
+			h.do(t, team.Command{Actor: a.member.Name, Incarnation: a.member.Incarnation, Body: &team.ClaimTask{}})
+		})
+	}
+}
+
+// finish lets go of a task whose end could not be recorded at once.
+func (a *session) finish(t *thread, c *team.TaskClaimed) {
+	for {
+		mine := false
+		a.seat.host.view(func(st *team.State) {
+			task, _ := st.Task(c.Task)
+			mine = task.Status == team.InProgress && task.Owner == a.member.Name && task.Fence == c.Fence
+		})
+		if !mine {
+			return
+		}
+		t.sleep(200 * time.Millisecond)
+		a.call(t, &team.FailTask{Task: c.Task, Fence: c.Fence, Reason: "not recorded"})
+	}
+}
+
+// react answers what the agent was told.
+func (a *session) react(t *thread, mail []team.Message) {
+	for _, m := range mail {
+		switch m.Type {
+		case team.TypeShutdownRequest:
+			switch luck := t.rng.IntN(4); luck {
+			case 0:
+				a.call(t, &team.AnswerShutdown{Request: m.Ref, Approved: false, Reason: "not yet"})
+			case 1: // no answer
+			default:
+				a.call(t, &team.AnswerShutdown{Request: m.Ref, Approved: true})
+			}
+		case team.TypePlanRequest:
+			a.answerPlan(t, m)
+		case team.TypePlanResponse:
+			a.work(t, prompt{tasks: a.seat.held()})
+		case team.TypePermissionRequest:
+			if t.rng.IntN(3) > 0 {
+				a.call(t, &team.AnswerPermission{Request: m.Ref, Allow: t.rng.IntN(2) == 0})
+			}
+		case team.TypeMessage, team.TypeBroadcast:
+			if a.chats(t) && m.From != team.User && m.From != "" {
+				a.call(t, &team.SendMessage{To: m.From, Body: fmt.Sprintf("as to #%d: yes", m.Seq)})
+			}
+		}
+	}
+}
+
+func (a *session) answerPlan(t *thread, m team.Message) {
+	switch {
+	case a.of.w.calm || t.rng.IntN(3) == 0:
+		a.call(t, &team.AnswerPlan{Request: m.Ref, Approved: true})
+	case t.rng.IntN(2) == 0:
+		a.call(t, &team.AnswerPlan{Request: m.Ref, Feedback: "smaller steps"})
+	}
+}
+
+// plans reports whether the agent has to have a plan approved first, after it has submitted one.
+func (a *session) plans(t *thread) bool {
+	writes := true
+	a.seat.host.view(func(st *team.State) { writes = st.Writes(a.member.Name) })
+	if writes {
+		return false
+	}
+	var patience team.Time
+	a.seat.host.view(func(st *team.State) { p := st.Team().Permissions; patience = p.Patience() })
+	if !a.of.w.calm && t.rng.IntN(6) == 0 { // it tries nevertheless
+		a.edit(t)
+	}
+	a.call(t, &team.SubmitPlan{Plan: "first this, then that", Deadline: a.seat.host.of.clock() + patience})
+	return true
+}
+
+// edit changes a file, if the gate lets it.
+func (a *session) edit(t *thread) {
+	t.step()
+	var err error
+	a.seat.host.view(func(st *team.State) { err = st.Gate(a.member.Name, "Edit", false) })
+	if err == nil || a.of.w.bug("no-gate") {
+		a.of.w.judge.edits(a)
+		a.of.w.edited[a.member.Name]++
+	}
+}
+
+// stuck is an agent that waits for somebody's answer, and says so.
+func (a *session) stuck(t *thread) {
+	a.emit(update{kind: uBlocked})
+	for patience := time.Duration(t.rng.IntN(1500)) * time.Millisecond; patience > 0 && len(a.prompts) == 0; patience -= 300 * time.Millisecond {
+		t.sleep(300 * time.Millisecond)
+		if a.seat.zombie() && t.rng.IntN(60) > 0 { // there is nobody who could
+			patience += 300 * time.Millisecond
+		}
+	}
+	a.emit(update{kind: uTurnStarted})
+}
+
+// permitted asks for leave to use a tool, and waits for the answer.
+func (a *session) permitted(t *thread) bool {
+	ask := &answer{}
+	a.emit(update{kind: uAsked, tool: "Bash", answer: ask})
+	for !ask.given {
+		t.await(never, &ask.bell)
+	}
+	return ask.allow
+}
+
+// chats reports whether the agent says or plans something of its own, which it does only so often.
+func (a *session) chats(t *thread) bool {
+	if a.of.w.calm || a.of.w.chat == 0 || t.rng.IntN(4) > 0 {
+		return false
+	}
+	a.of.w.chat--
+	return true
+}
+
+func (a *session) somebody(t *thread) (name string) {
+	a.seat.host.view(func(st *team.State) {
+		all := st.Recipients()
+		name = all[t.rng.IntN(len(all))]
+	})
+	return name
+}
+
+// call uses a tool of the team. It is carried out by the host; what comes back is in the context before the host hears that it is.
+func (a *session) call(t *thread, body team.Body) *team.Record {
+	r, _ := a.use(t, body)
+	return r
+}
+
+// use is call, for an agent that looks at what went wrong.
+func (a *session) use(t *thread, body team.Body) (record *team.Record, err error) {
+	var mail []team.Message
+	var done bool
+	var back bell
+	if !a.seat.host.of.alive {
+		t.await(never) // nobody answers any more
+	}
+	a.seat.host.of.spawn(a.member.Name+"/tool", func(tool *thread) {
+		record, mail, err = a.seat.act(tool, body)
+		done = true
+		back.ring()
+	})
+	for !done {
+		t.await(never, &back)
+	}
+	if len(mail) > 0 {
+		t.step()
+		if a.of.w.plan.Slow {
+			t.sleep(time.Duration(t.rng.IntN(60)) * time.Millisecond)
+		}
+		a.told(mail, byTool)
+		var seqs []int64
+		for _, m := range mail {
+			seqs = append(seqs, m.Seq)
+		}
+		t.step()
+		a.emit(update{kind: uToolFinished, seqs: seqs})
+		a.react(t, mail)
+	}
+	return record, err
+}

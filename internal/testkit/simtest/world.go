@@ -1,0 +1,378 @@
+package simtest
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"cadre/internal/liveness/heartbeat"
+	"cadre/internal/team"
+)
+
+// epoch is when every history begins, by clocks that are right.
+const epoch team.Time = 1_800_000_000_000
+
+// never is later than anything.
+const never = time.Duration(1 << 62)
+
+// world is one history while it is played.
+type world struct {
+	plan   Plan
+	mutant *Mutant
+	judge  *judge
+	disk   *disk
+	crew   *crew
+	tell   func(string) // told what happens; nil where nobody listens
+
+	now     time.Duration // since the beginning, by no clock of the world
+	behind  time.Duration // by how much the slowest clock was behind when the clocks were set right
+	agenda  agenda
+	entries int
+	running *thread
+	graves  []*process
+	born    int            // processes
+	names   map[string]int // how often a name was given
+
+	machines  []*machine
+	processes []*process    // in the order of their birth; the dead leave it now and then
+	hosts     []*host       // by place; the one of a place that is down is dead
+	booted    time.Duration // when a host was started last
+	cli       *person
+	lead      *person // nil where an agent leads
+	calm      bool    // the faults are over
+	chat      int     // messages and tasks that agents may still make up, or they would go on for ever
+	armed     []armed // faults that wait for a step
+
+	transcripts map[string]*transcript
+
+	leads       []*leading                // processes that lead, or want to; the dead leave it now and then
+	sessionsLed int                       // how many there were
+	beats       map[string]heartbeat.Beat // signs of life, by member
+	saved       map[string]savedWork      // files, by member
+	edited      map[string]int            // changes that members made
+}
+
+// armed is a fault that waits until some process has made a number of steps.
+type armed struct {
+	of    func() *process // nil while there is none; a process of nil stands for the writers of the journal
+	steps int
+	do    func()
+}
+
+// machine is what processes run on: they share its clock, and a transcript is on one machine only.
+type machine struct {
+	name  string
+	skew  time.Duration
+	drift int64    // parts in a thousand by which its clock is fast
+	led   *process // who has its lock of who leads
+}
+
+// process is what can be killed: all of its threads stop for good, between two steps.
+type process struct {
+	w       *world
+	name    string
+	on      *machine
+	threads []*thread
+	alive   bool
+	stalled time.Duration // it does nothing until then
+	cut     time.Duration // it does not reach the journal until then
+	mute    time.Duration // nobody sees its signs of life until then
+	blind   time.Duration // it sees no new signs of life until then, but these
+	eyes    map[string]heartbeat.Beat
+	pid     int
+}
+
+// thread runs until it waits for something. Only one runs at a time.
+type thread struct {
+	of     *process
+	name   string
+	rng    *rand.Rand
+	hand   *hand
+	ticket int // of its place in the agenda; older places are void
+	begun  bool
+	over   bool
+}
+
+// killed unwinds a thread that stops for good.
+type killed struct{}
+
+func (w *world) logf(format string, args ...any) {
+	if w.tell != nil {
+		w.tell(fmt.Sprintf("%9.4fs  ", w.now.Seconds()) + fmt.Sprintf(format, args...))
+	}
+}
+
+// process starts a process.
+func (w *world) process(name string, on *machine) *process {
+	w.born++
+	p := &process{w: w, name: w.numbered(name), on: on, alive: true, pid: w.born}
+	w.processes = append(w.processes, p)
+	return p
+}
+
+func (w *world) numbered(name string) string {
+	w.names[name]++
+	if n := w.names[name]; n > 1 {
+		return fmt.Sprintf("%s.%d", name, n)
+	}
+	return name
+}
+
+// rng is the luck of whatever has that name. It depends on nothing else, so that a move more or less leaves the rest as it is.
+func (w *world) rng(name string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return rand.New(rand.NewPCG(w.plan.Seed, h.Sum64()))
+}
+
+// spawn starts a thread of the process.
+func (p *process) spawn(name string, do func(t *thread)) *thread {
+	w := p.w
+	t := &thread{of: p, name: w.numbered(p.name + "/" + name)}
+	t.rng = w.rng(t.name)
+	t.hand = w.crew.hire(func() {
+		defer func() {
+			t.over = true
+			if r := recover(); r != nil && r != (killed{}) {
+				panic(r)
+			}
+		}()
+		do(t)
+	})
+	p.threads = append(p.threads, t)
+	w.schedule(t, w.now+time.Duration(t.rng.IntN(200))*time.Microsecond)
+	return t
+}
+
+// kill ends the process now, or, where it is what runs now, when it next waits.
+func (p *process) kill() {
+	if p.alive {
+		p.alive = false
+		p.w.graves = append(p.w.graves, p)
+	}
+}
+
+// end stops one thread for good. It must not be the running one.
+func (t *thread) end() {
+	if !t.over {
+		t.over = true
+		if t.begun {
+			t.resume() // it finds that it is over
+		} else {
+			t.of.w.crew.dismiss(t.hand)
+		}
+		t.of.w.disk.letGo(t)
+	}
+}
+
+// resume lets the thread run until it next waits. It reports whether it ever will.
+func (t *thread) resume() (more bool) {
+	t.begun = true
+	if done := t.hand.work(); done {
+		t.of.w.crew.dismiss(t.hand)
+		return false
+	}
+	return true
+}
+
+// bury ends the threads of the processes that were killed.
+func (w *world) bury() {
+	for len(w.graves) > 0 {
+		p := w.graves[0]
+		w.graves = w.graves[1:]
+		for _, t := range p.threads {
+			t.end()
+		}
+		w.processes = slices.DeleteFunc(w.processes, func(q *process) bool { return q == p })
+	}
+}
+
+// pause gives the others their turn until the thread is woken.
+func (t *thread) pause() {
+	if t.over {
+		panic(killed{})
+	}
+	t.hand.rest()
+	if t.over {
+		panic(killed{})
+	}
+}
+
+// step is a moment in which the process may be killed, and in which others go on.
+func (t *thread) step() {
+	w := t.of.w
+	d := time.Duration(20+t.rng.IntN(400)) * time.Microsecond
+	if t.rng.IntN(64) == 0 {
+		d += time.Duration(t.rng.IntN(20)) * time.Millisecond
+	}
+	w.schedule(t, w.now+d)
+	w.strike(t.of)
+	t.pause()
+}
+
+// sleep waits for that long.
+func (t *thread) sleep(d time.Duration) {
+	t.of.w.schedule(t, t.of.w.now+d)
+	t.pause()
+}
+
+// await waits until one of the bells rings, or until then.
+func (t *thread) await(until time.Duration, bells ...*bell) {
+	t.ticket++
+	if until < never {
+		t.of.w.schedule(t, max(until, t.of.w.now))
+	}
+	for _, b := range bells {
+		b.waiting = append(b.waiting, waiter{t, t.ticket})
+	}
+	t.pause()
+}
+
+// bell wakes who waits for it. A ring that nobody waits for is forgotten: who waits looks first.
+type bell struct{ waiting []waiter }
+
+type waiter struct {
+	t      *thread
+	ticket int
+}
+
+func (b *bell) ring() {
+	woken := b.waiting
+	b.waiting = nil
+	for _, x := range woken {
+		if x.t.ticket == x.ticket && !x.t.over {
+			w := x.t.of.w
+			w.schedule(x.t, w.now+time.Duration(10+x.t.rng.IntN(300))*time.Microsecond)
+		}
+	}
+}
+
+// agenda is a heap of what is to run when.
+type agenda []entry
+
+type entry struct {
+	at     time.Duration
+	n      int
+	t      *thread // nil for do
+	ticket int
+	do     func()
+}
+
+func (a agenda) before(i, j int) bool {
+	return a[i].at < a[j].at || a[i].at == a[j].at && a[i].n < a[j].n
+}
+
+func (a *agenda) push(e entry) {
+	*a = append(*a, e)
+	h := *a
+	for i := len(h) - 1; i > 0 && h.before(i, (i-1)/2); i = (i - 1) / 2 {
+		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
+	}
+}
+
+func (a *agenda) pop() entry {
+	h := *a
+	first, last := h[0], len(h)-1
+	h[0] = h[last]
+	h[last] = entry{}
+	*a = h[:last]
+	h = *a
+	for i := 0; ; {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(h); c++ {
+			if h.before(c, least) {
+				least = c
+			}
+		}
+		if least == i {
+			return first
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+}
+
+func (w *world) schedule(t *thread, at time.Duration) {
+	t.ticket++
+	w.entries++
+	w.agenda.push(entry{at: at, n: w.entries, t: t, ticket: t.ticket})
+}
+
+// at does something at that time, as no process.
+func (w *world) at(at time.Duration, do func()) {
+	w.entries++
+	w.agenda.push(entry{at: at, n: w.entries, do: do})
+}
+
+// run plays until then, or until a promise is broken. It reports whether more is to come.
+func (w *world) run(until time.Duration) bool {
+	for len(w.agenda) > 0 && w.judge.broken == nil {
+		if w.agenda[0].at > until {
+			w.now = until
+			return true
+		}
+		e := w.agenda.pop()
+		switch {
+		case e.t == nil:
+			w.now = e.at
+			e.do()
+		case e.t.ticket != e.ticket || e.t.over || !e.t.of.alive:
+			continue
+		case e.t.of.stalled > e.at:
+			w.schedule(e.t, e.t.of.stalled)
+			continue
+		default:
+			w.now = e.at
+			w.running = e.t
+			more := e.t.resume()
+			w.running = nil
+			if !more {
+				e.t.over = true
+				e.t.of.threads = slices.DeleteFunc(e.t.of.threads, func(t *thread) bool { return t == e.t })
+			}
+		}
+		w.bury()
+	}
+	return false
+}
+
+// close ends everything that is left.
+func (w *world) close() {
+	for _, p := range slices.Clone(w.processes) {
+		p.kill()
+	}
+	w.bury()
+}
+
+// strike lets the faults happen that waited for a step of the process.
+func (w *world) strike(p *process) {
+	for i := 0; i < len(w.armed); i++ {
+		a := &w.armed[i]
+		if a.of() != p || w.calm {
+			continue
+		}
+		if a.steps--; a.steps <= 0 {
+			do := a.do
+			w.armed = slices.Delete(w.armed, i, i+1)
+			i--
+			do()
+		}
+	}
+}
+
+// clock is what the process takes for the time.
+func (p *process) clock() team.Time {
+	return epoch + team.Time((p.w.now+p.on.offset(p.w.now))/time.Millisecond)
+}
+
+// offset is by how much the clock is fast.
+func (m *machine) offset(now time.Duration) time.Duration {
+	return m.skew + now/1000*time.Duration(m.drift)
+}
+
+// wake is when the process, by its own clock, has slept for that long; timers know nothing of clocks that are set.
+func (p *process) wake(d team.Time) time.Duration {
+	return p.w.now + time.Duration(min(d, 3_600_000))*time.Millisecond
+}
