@@ -40,9 +40,9 @@ func Keep(ctx context.Context, o Options) {
 type keeper struct {
 	Options
 	detector Detector
-	count   int64
-	beaten  bool
-	trouble string // the last one, which is told once
+	count    int64
+	beaten   bool
+	trouble  string // the last one, which is told once
 }
 
 func (k *keeper) do(ctx context.Context, body team.Body) error {
